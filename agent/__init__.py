@@ -1,0 +1,1 @@
+"""The model: provider bytes, messages, decisions, tools and transcripts."""

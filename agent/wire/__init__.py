@@ -1,0 +1,1 @@
+"""Normalize what providers stream. Nothing here does I/O."""

@@ -1,0 +1,1 @@
+"""The phone: workspace, hand-off over adb, build, log and artifacts."""

@@ -1,0 +1,1 @@
+"""Speak adb: the protocol core, the connection that owns the wire, sync and shell."""

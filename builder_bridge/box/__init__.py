@@ -1,0 +1,1 @@
+"""The phone in a box: a real adbd and a real builder prefix where no phone is attached."""

@@ -1,0 +1,136 @@
+"""What can go wrong between this host and a phone.
+
+    BridgeError
+    ├── PhoneUnavailable      no route to it, refused, offline: nothing ran
+    │   ├── PhoneUnauthorized   the owner has not allowed this key
+    │   ├── PhoneWantsTls       it speaks wireless debugging only; pair first
+    │   └── PhoneBusy           another host or adb server holds it
+    ├── PhoneLost             the connection died during an operation: it may have run
+    ├── ProtocolFault         the peer broke a protocol; the connection is closed
+    ├── RouteUnavailable      the phone answers, but no route reaches a builder prefix
+    ├── ContractMismatch      the prefix cannot build this project as it is
+    ├── WorkspaceFault        the workspace cannot be handed over as it is
+    ├── TransferFault         bytes arrived that are not the bytes that were sent
+    │   └── StorageFull         the phone has no room left
+    ├── RunConflict           the run id is taken by other content
+    ├── UnknownRun            the phone knows no such run
+    └── BoxFault              the phone in a box cannot be made or started here
+
+Every class answers two questions: did anything run on the phone (`may_have_run`), and what is
+the next step (`hint`). Outcomes of a build are values (`BuildResult`), never raised.
+"""
+
+from typing import ClassVar
+
+
+class BridgeError(Exception):
+    """A fault between this host and the phone; the message says what was tried and how far it got."""
+
+    code: ClassVar[str] = "bridge_error"
+    may_have_run: ClassVar[bool] = False
+    default_hint: ClassVar[str] = "Look at the message; nothing ran on the phone."
+
+    def __init__(self, message: str, *, serial: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.serial = serial
+        self.hint = hint or self.default_hint
+
+
+class PhoneUnavailable(BridgeError):
+    """The phone could not be reached, so nothing ran on it."""
+
+    code = "device_absent"
+    default_hint = "Check the cable or the address with `pocketbuild phone list`, then try again."
+
+
+class PhoneUnauthorized(PhoneUnavailable):
+    """The phone answers, but its owner has not allowed this host's key."""
+
+    code = "device_unauthorized"
+    default_hint = "Unlock the phone and allow USB debugging for this computer."
+
+
+class PhoneWantsTls(PhoneUnavailable):
+    """The phone speaks only TLS on this port, as wireless debugging does."""
+
+    code = "device_wants_tls"
+    default_hint = "Pair this host once with `pocketbuild phone pair`, then connect again."
+
+
+class PhoneBusy(PhoneUnavailable):
+    """Another host, process or adb server holds the phone."""
+
+    code = "device_busy"
+    default_hint = "Let go of the phone in the other program, or go through its adb server."
+
+
+class PhoneLost(BridgeError):
+    """The connection died during an operation; on the phone it may have run."""
+
+    code = "device_lost"
+    may_have_run = True
+    default_hint = "Reconnect the phone, then reattach with the same run id; do not submit again."
+
+
+class ProtocolFault(BridgeError):
+    """The peer sent what its protocol does not allow; the connection was closed."""
+
+    code = "protocol_fault"
+    may_have_run = True
+    default_hint = "Reconnect; if it comes again, something between here and the phone alters bytes."
+
+
+class RouteUnavailable(BridgeError):
+    """The phone answers, but none of the configured routes reaches a builder prefix."""
+
+    code = "route_unavailable"
+    default_hint = "Install a builder prefix, or name a route that fits with `--route`."
+
+
+class ContractMismatch(BridgeError):
+    """The prefix lacks something that this project needs."""
+
+    code = "contract_mismatch"
+    default_hint = "Change the project or the prefix as the message says; no bytes were sent."
+
+
+class WorkspaceFault(BridgeError):
+    """The workspace cannot be handed over as it is."""
+
+    code = "preflight_bad_workspace"
+    default_hint = "Mend the named path in the workspace; no bytes were sent."
+
+
+class TransferFault(BridgeError):
+    """Content arrived damaged or short; it was thrown away."""
+
+    code = "transfer_digest"
+    default_hint = "Transfer again; nothing was built from the damaged content."
+
+
+class StorageFull(TransferFault):
+    """The phone has no room left for what was sent."""
+
+    code = "preflight_low_storage"
+    default_hint = "Free storage on the phone (`pocketbuild phone gc`), then build again."
+
+
+class RunConflict(BridgeError):
+    """The phone has a run of this id that was made from other content."""
+
+    code = "run_conflict"
+    default_hint = "Take a new run id; one id always means one content."
+
+
+class UnknownRun(BridgeError):
+    """The phone knows no run of this id."""
+
+    code = "unknown_run"
+    default_hint = "The run was never submitted there or was cleaned up; submit it anew."
+
+
+class BoxFault(BridgeError):
+    """The phone in a box could not be made or started on this host."""
+
+    code = "box_fault"
+    default_hint = "The box needs root on a Debian-like host with a package mirror; else attach a phone."

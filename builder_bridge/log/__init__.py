@@ -1,0 +1,1 @@
+"""Read Gradle console logs: lines, problems, digest. Nothing here does I/O."""

@@ -1,0 +1,1 @@
+"""One file of matchers for each tool that speaks in a build log."""

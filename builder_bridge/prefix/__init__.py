@@ -1,0 +1,1 @@
+"""The builder prefix on the phone: its contract, installation and settings."""

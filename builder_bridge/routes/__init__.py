@@ -1,0 +1,1 @@
+"""Ways to reach a builder prefix on a phone, behind one small protocol."""

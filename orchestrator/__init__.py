@@ -1,0 +1,1 @@
+"""The service: durable builds and agent runs behind HTTP, MCP and the command line."""

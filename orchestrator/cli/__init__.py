@@ -1,0 +1,1 @@
+"""The `pocketbuild` command, one file for each group of commands."""

@@ -1,0 +1,1 @@
+"""Durable workflows that carry a build from the queue to its result."""
