@@ -1,0 +1,3 @@
+"""Fixtures for the whole test tree."""
+
+pytest_plugins = ["tests.box.fixtures"]
