@@ -138,7 +138,7 @@ def _ended_normally(message: Message, flaws: Flaws, patience: Patience) -> Decis
         return Stop(StopReason.NO_PROGRESS, f"{flaws.empty + 1} empty responses in a row")
     return AskAgain(
         Flaw.EMPTY,
-        text="Your last response was empty. Go on: call a tool, or give your final answer as text.",
+        text="Your last response was empty. Call a tool, or give your final answer as text.",
     )
 
 

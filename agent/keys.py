@@ -23,7 +23,7 @@ async def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None
     if provider.key_command:
         return await _from_command(provider)
     if provider.key_file:
-        return _from_file(Path(provider.key_file).expanduser())
+        return _from_file(provider.key_file)
     for name in provider.key_env:
         if key := environ.get(name, "").strip():
             return key
@@ -38,9 +38,7 @@ async def _from_command(provider: Provider) -> str:
         with anyio.fail_after(_COMMAND_DEADLINE_S):
             done = await anyio.run_process(list(provider.key_command), check=False)
     except TimeoutError:
-        raise SettingsFault(
-            f"key command `{shown}` gave nothing within {_COMMAND_DEADLINE_S:.0f} s"
-        ) from None
+        raise SettingsFault(f"key command `{shown}` gave nothing in {_COMMAND_DEADLINE_S:.0f} s") from None
     except OSError as fault:
         raise SettingsFault(f"key command `{shown}` did not start: {fault.strerror}") from fault
     key = done.stdout.decode("utf-8", "replace").strip()
@@ -49,14 +47,13 @@ async def _from_command(provider: Provider) -> str:
     return key
 
 
-def _from_file(path: Path) -> str:
+def _from_file(name: str) -> str:
+    path = Path(name).expanduser()
     try:
         with path.open() as file:
             mode = stat.S_IMODE(path.stat().st_mode)
             if mode & 0o077:
-                raise SettingsFault(
-                    f"key file {path} has mode {mode:04o}; only its owner may read it: chmod 600 it"
-                )
+                raise SettingsFault(f"key file {path} has mode {mode:04o}, open to others: chmod 600 it")
             key = file.read().strip()
     except OSError as fault:
         raise SettingsFault(f"key file {path} cannot be read: {fault.strerror}") from fault

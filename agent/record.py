@@ -1,4 +1,4 @@
-"""Keep raw exchanges with a provider in a folder, without secrets, so that they can be looked at and replayed.
+"""Keep raw exchanges with a provider in a folder, without secrets, to look at and to replay.
 
 Each exchange is two files: `NNNN.json` (who was asked, request body, status and head of the response)
 and `NNNN.body`, the response as it came but for redacted secrets. `pocketbuild stream explain` reads the
@@ -58,9 +58,8 @@ class Recording:
     def head(self, status: int, headers: list[tuple[str, str]]) -> None:
         """Write who was asked and what the response's head says."""
         self._about |= {"status": status, "headers": self._redactor.headers(headers)}
-        self._stem.with_suffix(".json").write_text(
-            json.dumps(self._about, indent=1, ensure_ascii=False) + "\n"
-        )
+        text = json.dumps(self._about, indent=1, ensure_ascii=False)
+        self._stem.with_suffix(".json").write_text(text + "\n")
 
     def feed(self, data: bytes) -> None:
         """Keep a piece of the body."""

@@ -103,6 +103,6 @@ def causes_of(digest: JsonObject) -> frozenset[str]:
     )
     return frozenset(
         f"{problem.get('tool')}\0{problem.get('file')}\0{problem.get('message')}"
-        for problem in found
-        if problem.get("severity") != "warning"
+        for problem in listed
+        if isinstance(problem, dict) and problem.get("severity") != "warning"
     )

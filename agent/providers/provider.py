@@ -43,8 +43,9 @@ class Endpoint:
 class Effort:
     """How a model is asked to think more or less, on one endpoint.
 
-    `words` are the accepted words, weakest first; none at all means that no word is ever sent. The word goes where the dialect has its place, or
-    to the dotted `body_field`. `body` goes along with any word.
+    `words` are the accepted words, weakest first; none at all means that no word is ever sent. The
+    word goes where the dialect has its place, or to the dotted `body_field`. `body` goes along with
+    any word.
     """
 
     words: tuple[str, ...]
