@@ -1,10 +1,12 @@
 """Values of a conversation with a model: messages, tool calls, requests.
 
-A message has no id; storage gives ids. Opaque provider data (signatures, encrypted reasoning)
-rides untouched in `provider_data` and goes back to the provider it came from.
+A message has no id; storage gives ids. Opaque provider data (signatures, encrypted reasoning, blocks
+of tools that the provider runs itself) rides untouched in `provider_data` under the name of its
+dialect, and goes back only to that dialect. It is bound to the model that made it, too: drop it with
+`Message.without_provider_data` when the conversation goes on with another model.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -120,6 +122,12 @@ class Message:
         """All announced calls in order of first appearance, executable or not."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
+    def without_provider_data(self) -> "Message":
+        """Give the same message for another model: no signatures, no opaque parts."""
+        bare = (replace(part, provider_data=None) for part in self.parts)
+        kept = tuple(part for part in bare if isinstance(part, ToolCall) or part.text)
+        return replace(self, parts=kept, provider_data=None)
+
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
@@ -154,8 +162,15 @@ class ToolSpec:
 class Request:
     """One request to a model, before a dialect encodes it.
 
-    `effort` is the provider's own word or None; `extra` holds body fields that the provider's
-    catalogue entry adds.
+    `effort` is the provider's own word or None, put where the dialect has its place for it.
+    `tool_choice` is `auto`, `required`, `none` or the name of one tool. `cache_ttl_s` asks, where the
+    dialect has marks for it, that the prompt be kept that long by the provider. `extra` holds body
+    fields that the provider's catalogue entry adds; objects are merged into those of the same name,
+    and what stands in `dropped_fields` is left out at last.
+
+    The rest is about what the provider wants back: `echo_reasoning` names the chat field in which
+    thinking returns where the message itself does not tell, `echo_empty` wants that field even where
+    there was none, and `call_id_chars` is the exact length of call ids (letters and digits only).
     """
 
     model: str
@@ -166,3 +181,9 @@ class Request:
     effort: str | None = None
     tool_choice: str = "auto"
     extra: JsonObject = field(default_factory=dict)
+    cache_ttl_s: int | None = None
+    max_tokens_field: str = "max_tokens"
+    dropped_fields: frozenset[str] = frozenset()
+    echo_reasoning: str | None = None
+    echo_empty: bool = False
+    call_id_chars: int | None = None
