@@ -1,16 +1,23 @@
 """What can go wrong between this host and a phone.
 
     BridgeError
-    ├── PhoneUnavailable      no route to it, refused, offline: nothing ran
+    ├── PhoneUnavailable      nothing ran
+    │   ├── PhoneUnreachable    no route to its address, no such host, no answer
+    │   ├── PhoneRefused        its address answers, but no adbd listens there
+    │   ├── PhoneOffline        adbd took the connection and then said nothing
     │   ├── PhoneUnauthorized   the owner has not allowed this key
+    │   │   └── PhoneNotPaired    wireless debugging does not know this key
     │   ├── PhoneWantsTls       it speaks wireless debugging only; pair first
     │   └── PhoneBusy           another host or adb server holds it
     ├── PhoneLost             the connection died during an operation: it may have run
+    │   └── StreamEnded         the phone ended one stream early; the connection lives
     ├── ProtocolFault         the peer broke a protocol; the connection is closed
+    ├── ServiceRefused        the phone's adbd does not offer this service: nothing ran
     ├── RouteUnavailable      the phone answers, but no route reaches a builder prefix
     ├── ContractMismatch      the prefix cannot build this project as it is
     ├── WorkspaceFault        the workspace cannot be handed over as it is
     ├── TransferFault         bytes arrived that are not the bytes that were sent
+    │   ├── PathRefused         the phone may not read or write that path; it says why
     │   └── StorageFull         the phone has no room left
     ├── RunConflict           the run id is taken by other content
     ├── UnknownRun            the phone knows no such run
@@ -43,11 +50,39 @@ class PhoneUnavailable(BridgeError):
     default_hint = "Check the cable or the address with `pocketbuild phone list`, then try again."
 
 
+class PhoneUnreachable(PhoneUnavailable):
+    """There is no route to the phone's address, or nothing answers there."""
+
+    code = "device_no_route"
+    default_hint = "Check that the phone is awake and in this network, and its address."
+
+
+class PhoneRefused(PhoneUnavailable):
+    """The phone's address answers, but no adbd listens on that port."""
+
+    code = "device_refused"
+    default_hint = "Switch on debugging on the phone; wireless debugging takes a new port at each start."
+
+
+class PhoneOffline(PhoneUnavailable):
+    """Something took the connection, but did not greet as adbd does."""
+
+    code = "device_offline"
+    default_hint = "Disconnect and connect the phone again, or switch its debugging off and on."
+
+
 class PhoneUnauthorized(PhoneUnavailable):
     """The phone answers, but its owner has not allowed this host's key."""
 
     code = "device_unauthorized"
     default_hint = "Unlock the phone and allow USB debugging for this computer."
+
+
+class PhoneNotPaired(PhoneUnauthorized):
+    """The phone's wireless debugging does not know this host's key."""
+
+    code = "device_not_paired"
+    default_hint = "Pair this host once with `pocketbuild phone pair`, then connect again."
 
 
 class PhoneWantsTls(PhoneUnavailable):
@@ -72,12 +107,25 @@ class PhoneLost(BridgeError):
     default_hint = "Reconnect the phone, then reattach with the same run id; do not submit again."
 
 
+class StreamEnded(PhoneLost):
+    """The phone ended one stream early; the connection lives on."""
+
+    code = "stream_ended"
+
+
 class ProtocolFault(BridgeError):
     """The peer sent what its protocol does not allow; the connection was closed."""
 
     code = "protocol_fault"
     may_have_run = True
     default_hint = "Reconnect; if it comes again, something between here and the phone alters bytes."
+
+
+class ServiceRefused(BridgeError):
+    """The phone's adbd does not offer this service, so nothing ran."""
+
+    code = "service_refused"
+    default_hint = "The phone's adbd is too old or cut down; update the phone or take another."
 
 
 class RouteUnavailable(BridgeError):
@@ -106,6 +154,13 @@ class TransferFault(BridgeError):
 
     code = "transfer_digest"
     default_hint = "Transfer again; nothing was built from the damaged content."
+
+
+class PathRefused(TransferFault):
+    """The phone will not read or write a path; the message carries its own reason."""
+
+    code = "path_refused"
+    default_hint = "Look at the phone's reason; the path is missing, or not this user's to use."
 
 
 class StorageFull(TransferFault):

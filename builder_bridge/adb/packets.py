@@ -1,0 +1,107 @@
+"""ADB's packets: a header of six little-endian words, then the payload.
+
+The words are command, arg0, arg1, payload length, byte sum, command XOR 0xFFFFFFFF. A payload is
+never assembled here: `PacketReader` cuts what it is fed into `Piece`s, so nothing is copied and a
+packet may arrive in any number of parts.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder_bridge.errors import ProtocolFault
+
+Buffer = bytes | bytearray | memoryview
+
+CNXN, AUTH, STLS, OPEN, OKAY, WRTE, CLSE = (
+    int.from_bytes(name, "little") for name in (b"CNXN", b"AUTH", b"STLS", b"OPEN", b"OKAY", b"WRTE", b"CLSE")
+)
+HEADER = struct.Struct("<6I")
+MAX_PAYLOAD_BYTES = 1 << 20
+"""The largest payload that AOSP's own code sends or takes."""
+MAX_CONTROL_BYTES = 4096
+"""No payload but that of WRTE and OPEN is larger, even in the oldest adbd."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """A packet's header."""
+
+    command: int
+    arg0: int
+    arg1: int
+    size_bytes: int
+    byte_sum: int
+
+    @property
+    def name(self) -> str:
+        """The command as people know it, for messages."""
+        name = self.command.to_bytes(4, "little")
+        return name.decode() if name.isalpha() and name.isascii() else f"{self.command:#010x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some bytes of a payload, as a view into what was fed; an empty payload has one empty piece."""
+
+    packet: Packet
+    data: memoryview
+    is_last: bool
+
+
+def encode_packet(command: int, arg0: int, arg1: int, *payload: Buffer, with_sum: bool) -> list[Buffer]:
+    """Give the buffers of one packet, the payload uncopied; old phones want the sum of its bytes."""
+    size_bytes = sum(map(len, payload))
+    byte_sum = sum(map(sum, payload)) & 0xFFFFFFFF if with_sum else 0
+    header = HEADER.pack(command, arg0, arg1, size_bytes, byte_sum, command ^ 0xFFFFFFFF)
+    return [header, *payload]
+
+
+class PacketReader:
+    """Cuts the wire's bytes into pieces of packets. Raises `ProtocolFault` on damaged headers and sums."""
+
+    def __init__(self, max_payload_bytes: int = MAX_PAYLOAD_BYTES) -> None:
+        self._max_payload_bytes = max_payload_bytes
+        self._head = bytearray()
+        self._packet: Packet | None = None
+        self._left = 0
+        self._sum = 0
+        self.checks_sums = False
+
+    def feed(self, data: Buffer) -> Iterator[Piece]:
+        """Give the pieces in `data`; one packet may go on in the next call."""
+        view, position = memoryview(data), 0
+        while position < len(view):
+            if self._packet is None:
+                part = view[position : position + HEADER.size - len(self._head)]
+                self._head += part
+                position += len(part)
+                if len(self._head) < HEADER.size:
+                    return
+                self._packet = self._read_header()
+                self._left, self._sum = self._packet.size_bytes, 0
+            part = view[position : position + self._left]
+            position += len(part)
+            self._left -= len(part)
+            if part or not self._left:
+                yield self._cut(self._packet, part)
+
+    def _cut(self, packet: Packet, part: memoryview) -> Piece:
+        if self.checks_sums:
+            self._sum = (self._sum + sum(part)) & 0xFFFFFFFF
+        if not self._left:
+            self._packet = None
+            if self.checks_sums and self._sum != packet.byte_sum:
+                raise ProtocolFault(f"The byte sum of a {packet.name} packet is wrong.")
+        return Piece(packet, part, not self._left)
+
+    def _read_header(self) -> Packet:
+        *words, magic = HEADER.unpack(self._head)
+        self._head.clear()
+        packet = Packet(*words)
+        if packet.command ^ magic != 0xFFFFFFFF:
+            raise ProtocolFault(f"A packet's header is damaged: {packet.name} with magic {magic:#010x}.")
+        limit = self._max_payload_bytes if packet.command in (WRTE, OPEN) else MAX_CONTROL_BYTES
+        if packet.size_bytes > limit:
+            raise ProtocolFault(f"A {packet.name} packet claims {packet.size_bytes} bytes, over {limit}.")
+        return packet

@@ -1,0 +1,166 @@
+"""Files to and from a phone, by its sync service.
+
+One stream carries any number of files without a pause between them; the phone's answers are read
+at the same time, so its reason for refusing a file is known at once, even in the middle of it.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path, PurePosixPath
+
+import anyio
+
+from builder_bridge.adb.beside import beside
+from builder_bridge.adb.connection import AdbConnection, Signal
+from builder_bridge.adb.content import (
+    BATCH_FILES,
+    Content,
+    PushFile,
+    encode_small_files,
+    mtime_s,
+    read_blocks,
+)
+from builder_bridge.adb.packets import Buffer
+from builder_bridge.adb.sync_packets import (
+    Done,
+    Entry,
+    FileStat,
+    Okay,
+    encode_chunks,
+    encode_done,
+    encode_receive,
+    encode_request,
+    encode_send,
+)
+from builder_bridge.adb.sync_session import SyncSession, open_session
+from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded, TransferFault
+
+
+async def push(
+    adb: AdbConnection,
+    source: Content,
+    destination: PurePosixPath,
+    mode: int = 0o644,
+    mtime_s: int | None = None,
+) -> None:
+    """Send one file; folders on the way are made. Raises as `push_many` does."""
+    await push_many(adb, [PushFile(source, destination, mode, mtime_s)])
+
+
+async def push_many(adb: AdbConnection, files: Iterable[PushFile]) -> None:
+    """Send files one after the other without waiting for answers in between.
+
+    A time of change that is not given is that of the source file, or now. Raises `StorageFull` or
+    `PathRefused` with the phone's own words, naming the file: those before it lie there whole,
+    it and those after it do not. Raises `PhoneLost` when the connection dies.
+    """
+    async with open_session(adb) as session:
+        unanswered = _Unanswered()
+        async with beside(partial(_take_answers, session, unanswered)):
+            with suppress(StreamEnded):  # the phone's reason is among the answers that are being read
+                await _send_files(session, files, unanswered)
+            await unanswered.all_gone()
+
+
+async def pull(
+    adb: AdbConnection, source: PurePosixPath, destination: Path, *, via_part: bool = True
+) -> FileStat:
+    """Fetch one file with its permission bits and time of change.
+
+    With `via_part` the content goes to `NAME.part` and is renamed only when it is whole, so
+    `destination` is either the old file or the new one. Raises `PathRefused` with the phone's
+    reason, `TransferFault` when fewer bytes came than the file has, `OSError` of this host.
+    """
+    target = destination.with_name(f"{destination.name}.part") if via_part else destination
+    async with open_session(adb) as session:
+        await session.send(session.encode_stat(source), encode_receive(source, session.plain_flag))
+        stat = await session.take_stat(source)
+        if stat is None:
+            raise PathRefused(f"There is no {source} on the phone.", serial=adb.serial)
+        file = await anyio.to_thread.run_sync(partial(target.open, "wb", buffering=0))
+        try:
+            with file:
+                received_bytes = await session.save_content(source, file.fileno())
+                if received_bytes < stat.size_bytes:
+                    raise TransferFault(
+                        f"Only {received_bytes} of {stat.size_bytes} bytes of {source} came.",
+                        serial=adb.serial,
+                    )
+                os.fchmod(file.fileno(), stat.mode & 0o777)
+                os.utime(file.fileno(), (stat.mtime_s, stat.mtime_s))
+            if via_part:
+                target.replace(destination)
+        except BaseException:
+            if via_part:
+                target.unlink(missing_ok=True)
+            raise
+    return stat
+
+
+async def stat(adb: AdbConnection, path: PurePosixPath) -> FileStat | None:
+    """Ask what a path is, following links; None where there is nothing. Raises `PathRefused`."""
+    async with open_session(adb) as session:
+        await session.send(session.encode_stat(path))
+        return await session.take_stat(path)
+
+
+async def listdir(adb: AdbConnection, path: PurePosixPath) -> list[Entry]:
+    """List a directory by name, without `.` and `..`; empty also where it cannot be read."""
+    is_v2 = "ls_v2" in adb.features
+    async with open_session(adb, entry=b"DNT2" if is_v2 else b"DENT") as session:
+        await session.send(encode_request(b"LIS2" if is_v2 else b"LIST", path))
+        found = list[Entry]()
+        while not isinstance(answer := await session.take_answer(), Done):
+            if not isinstance(answer, Entry):
+                raise session.refusal(path, answer)
+            if answer.name not in (".", ".."):
+                found.append(answer)
+        return sorted(found, key=lambda entry: entry.name)
+
+
+class _Unanswered:
+    """The files that were sent and not yet answered, in order."""
+
+    def __init__(self) -> None:
+        self.paths = deque[PurePosixPath]()
+        self._changed = Signal()
+
+    def drop_first(self) -> None:
+        self.paths.popleft()
+        self._changed.notify()
+
+    async def all_gone(self) -> None:
+        while self.paths:
+            await self._changed.wait()
+
+
+async def _take_answers(session: SyncSession, unanswered: _Unanswered) -> None:
+    while True:
+        answer = await session.take_answer()
+        if not unanswered.paths:
+            raise ProtocolFault("The phone's sync service answered before it was asked.")
+        if not isinstance(answer, Okay):
+            raise session.refusal(unanswered.paths[0], answer)
+        unanswered.drop_first()
+
+
+async def _send_files(session: SyncSession, files: Iterable[PushFile], unanswered: _Unanswered) -> None:
+    source = iter(files)
+    while batch := list(islice(source, BATCH_FILES)):
+        encoded = await anyio.to_thread.run_sync(encode_small_files, batch, session.plain_flag)
+        waiting = list[Buffer]()
+        for file, whole in zip(batch, encoded, strict=True):
+            unanswered.paths.append(file.destination)
+            if whole is not None:
+                waiting.append(whole)
+                continue
+            waiting.append(encode_send(file.destination, file.mode, session.plain_flag))
+            async for block in read_blocks(file.source):
+                await session.send(*waiting, *encode_chunks(block))
+                waiting.clear()
+            waiting.append(encode_done(mtime_s(file)))
+        await session.send(b"".join(waiting))

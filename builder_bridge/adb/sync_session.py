@@ -1,0 +1,118 @@
+"""One session of a phone's sync service: a stream on which requests and answers go."""
+
+import os
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from errno import ENOENT, errorcode
+from pathlib import PurePosixPath
+
+import anyio
+
+from builder_bridge.adb.connection import AdbConnection, AdbStream
+from builder_bridge.adb.packets import Buffer
+from builder_bridge.adb.sync_packets import (
+    Answer,
+    Data,
+    Done,
+    Fail,
+    FileStat,
+    Stat,
+    SyncReader,
+    encode_request,
+)
+from builder_bridge.errors import BridgeError, PathRefused, ProtocolFault, StorageFull, StreamEnded
+
+WRITE_BYTES = 1 << 20
+MAX_BUFFERS = 512
+"""How much is written to a file at once; the kernel takes at most 1,024 buffers."""
+STORAGE_FULL_TEXTS = ("No space left", "quota exceeded", "ENOSPC", "EDQUOT")
+
+
+class SyncSession:
+    """Requests go by `send`, answers come by `take_answer`, in the order of the requests."""
+
+    def __init__(self, adb: AdbConnection, stream: AdbStream, entry: bytes) -> None:
+        self._stream = stream
+        self._has_stat_v2 = "stat_v2" in adb.features
+        self._reader = SyncReader(entry)
+        self._answers = deque[Answer]()
+        self.serial = adb.serial
+        self.plain_flag = 0 if "sendrecv_v2" in adb.features else None
+        self.send = stream.send
+
+    async def take_answer(self) -> Answer:
+        """Give the next answer. Raises `StreamEnded` when the phone ends the session instead."""
+        while not self._answers:
+            data = await self._stream.receive()
+            if not data:
+                raise StreamEnded("The phone's sync service ended without an answer.", serial=self.serial)
+            self._answers.extend(self._reader.feed(data))
+        return self._answers.popleft()
+
+    def encode_stat(self, path: PurePosixPath) -> bytes:
+        """Ask what a path is, in the newest way that the phone knows."""
+        return encode_request(b"STA2" if self._has_stat_v2 else b"STAT", path)
+
+    async def take_stat(self, path: PurePosixPath) -> FileStat | None:
+        """Take the answer to `encode_stat`; None where there is nothing."""
+        answer = await self.take_answer()
+        if not isinstance(answer, Stat):
+            raise self.refusal(path, answer)
+        if answer.errno not in (0, ENOENT):
+            reason = errorcode.get(answer.errno, str(answer.errno))
+            raise PathRefused(f"The phone cannot tell what {path} is: {reason}.", serial=self.serial)
+        return answer.stat if not answer.errno else None
+
+    async def save_content(self, path: PurePosixPath, descriptor: int) -> int:
+        """Write a file's content as it comes; gives its size in bytes."""
+        pieces, waiting_bytes, saved_bytes, is_done = list[Buffer](), 0, 0, False
+        while not is_done:
+            answer = await self.take_answer()
+            match answer:
+                case Data(data):
+                    pieces.append(data)
+                    waiting_bytes += len(data)
+                case Done():
+                    is_done = True
+                case _:
+                    raise self.refusal(path, answer)
+            if is_done or waiting_bytes >= WRITE_BYTES or len(pieces) == MAX_BUFFERS:
+                await anyio.to_thread.run_sync(_write_all, descriptor, pieces)
+                saved_bytes += waiting_bytes
+                pieces, waiting_bytes = [], 0
+        return saved_bytes
+
+    def refusal(self, path: PurePosixPath, answer: Answer) -> BridgeError:
+        """Make the fault of an answer that is not the wanted one; the phone's own words are kept."""
+        match answer:
+            case Fail(text) if any(full in text for full in STORAGE_FULL_TEXTS):
+                return StorageFull(f"The phone has no room for {path}: {text}.", serial=self.serial)
+            case Fail(text):
+                return PathRefused(f"The phone refused {path}: {text}.", serial=self.serial)
+            case _:
+                kind = type(answer).__name__
+                return ProtocolFault(
+                    f"The phone's sync service answered {kind} to {path}.", serial=self.serial
+                )
+
+
+@asynccontextmanager
+async def open_session(adb: AdbConnection, entry: bytes = b"DONE") -> AsyncIterator[SyncSession]:
+    """Open a session and end it with the block; `entry` as in `SyncReader`."""
+    stream = await adb.open("sync:")
+    try:
+        yield SyncSession(adb, stream, entry)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await stream.close()
+
+
+def _write_all(descriptor: int, pieces: list[Buffer]) -> None:
+    views = deque(memoryview(piece) for piece in pieces)
+    while views:
+        written = os.writev(descriptor, views)
+        while views and written >= len(views[0]):
+            written -= len(views.popleft())
+        if written:
+            views[0] = views[0][written:]

@@ -1,0 +1,144 @@
+"""Wires that carry ADB's bytes: a socket, bare or inside TLS.
+
+A wire raises `OSError` when it breaks (TLS faults are `OSError`s too) and gives no bytes at its
+end. It is used by one reader and one writer at a time.
+"""
+
+import errno
+import socket
+import ssl
+from collections import deque
+from typing import Protocol
+
+import anyio
+import anyio.lowlevel
+
+from builder_bridge.adb.packets import Buffer
+from builder_bridge.errors import PhoneRefused, PhoneUnavailable, PhoneUnreachable
+
+READ_BYTES = 1 << 20
+MAX_BUFFERS = 512
+"""The kernel takes at most 1,024 buffers in one call."""
+KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 20, 5, 6
+
+
+class Wire(Protocol):
+    """A byte pipe to adbd."""
+
+    name: str
+    """Names the far end in messages."""
+
+    async def receive(self) -> Buffer:
+        """Give the next bytes; none at the end."""
+
+    async def send(self, buffers: list[Buffer]) -> None:
+        """Send all the bytes."""
+
+    async def start_tls(self, context: ssl.SSLContext) -> None:
+        """Go on inside TLS; all bytes sent and received until now were bare."""
+
+    async def close(self) -> None:
+        """Let go of the far end."""
+
+
+class SocketWire:
+    """A TCP connection (or any stream socket) as a wire, with no copy on the way."""
+
+    def __init__(self, connected: socket.socket, name: str) -> None:
+        self._socket = connected
+        self.name = name
+
+    async def receive(self) -> Buffer:
+        """Give the next bytes; none at the end."""
+        await anyio.lowlevel.checkpoint()
+        while True:
+            try:
+                return self._socket.recv(READ_BYTES)
+            except (BlockingIOError, ssl.SSLWantReadError):
+                await anyio.wait_readable(self._socket)
+            except ssl.SSLWantWriteError:
+                await anyio.wait_writable(self._socket)
+
+    async def send(self, buffers: list[Buffer]) -> None:
+        """Send all the bytes, going on where the kernel took only some."""
+        if isinstance(self._socket, ssl.SSLSocket):
+            buffers = [b"".join(buffers)]
+        unsent = deque(memoryview(buffer) for buffer in buffers)
+        while unsent:
+            try:
+                sent = self._send_some(unsent)
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                await anyio.wait_writable(self._socket)
+                continue
+            except ssl.SSLWantReadError:
+                await anyio.wait_readable(self._socket)
+                continue
+            while unsent and sent >= len(unsent[0]):
+                sent -= len(unsent.popleft())
+            if sent:
+                unsent[0] = unsent[0][sent:]
+
+    async def start_tls(self, context: ssl.SSLContext) -> None:
+        """Shake hands as the client."""
+        self._socket = context.wrap_socket(self._socket, do_handshake_on_connect=False)
+        while True:
+            try:
+                return self._socket.do_handshake()
+            except ssl.SSLWantReadError:
+                await anyio.wait_readable(self._socket)
+            except ssl.SSLWantWriteError:
+                await anyio.wait_writable(self._socket)
+
+    async def close(self) -> None:
+        """Close the socket."""
+        anyio.notify_closing(self._socket)
+        self._socket.close()
+
+    def _send_some(self, unsent: deque[memoryview]) -> int:
+        if isinstance(self._socket, ssl.SSLSocket):
+            return self._socket.send(unsent[0])
+        return self._socket.sendmsg([view for view, _ in zip(unsent, range(MAX_BUFFERS), strict=False)])
+
+
+async def open_tcp(host: str, port: int, timeout_s: float) -> SocketWire:
+    """Connect to adbd. Raises `PhoneUnreachable`, `PhoneRefused`; several addresses are tried in turn."""
+    name = f"{host}:{port}"
+    failure: OSError | None = None
+    try:
+        with anyio.fail_after(timeout_s):
+            for family, kind, protocol, _, address in await anyio.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM
+            ):
+                try:
+                    return SocketWire(await _connect(family, kind, protocol, address), name)
+                except OSError as error:
+                    failure = error
+    except TimeoutError:
+        raise PhoneUnreachable(f"{name} did not answer within {timeout_s:g} s.") from None
+    except OSError as error:
+        failure = error
+    if failure is not None and failure.errno == errno.ECONNREFUSED:
+        raise PhoneRefused(f"{name} refused the connection: no adbd listens there.") from failure
+    if failure is not None and failure.errno in (errno.EMFILE, errno.ENFILE):
+        raise PhoneUnavailable(f"This host has no socket left to reach {name}: {failure}.") from failure
+    raise PhoneUnreachable(f"There is no way to {name}: {failure or 'no such host'}.") from failure
+
+
+async def _connect(family: int, kind: int, protocol: int, address: object) -> socket.socket:
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setblocking(False)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, KEEPALIVE_IDLE_S)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, KEEPALIVE_PROBES)
+        if opened.connect_ex(address) not in (0, errno.EINPROGRESS):  # type: ignore[arg-type]
+            opened.connect(address)  # type: ignore[arg-type]  # raises the fault by its own class
+        await anyio.wait_writable(opened)
+        if code := opened.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            raise OSError(code, errno.errorcode.get(code, str(code)))
+    except BaseException:
+        opened.close()
+        raise
+    return opened
