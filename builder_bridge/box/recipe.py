@@ -10,7 +10,15 @@ SUITE = "trixie"
 PARTS = Path(__file__).parent / "parts"
 """Sources and files that are laid into a root."""
 
-_MAKING_MODULES = ("adbd.py", "recipe.py", "root.py", "layout.py")
+_MAKING_MODULES = (
+    "aapt_mend.py",
+    "adbd.py",
+    "downloads.py",
+    "layout.py",
+    "prefix.py",
+    "recipe.py",
+    "root.py",
+)
 
 
 class Kind(StrEnum):
@@ -20,9 +28,31 @@ class Kind(StrEnum):
     AGP = "agp"
 
 
-TINY_PACKAGES = ("adbd", "busybox", "gzip", "libc-bin", "mksh", "toybox", "unzip")
+_DEVICE_PACKAGES = ("adbd", "busybox", "gzip", "libc-bin", "mksh", "toybox", "unzip")
 
-PACKAGES: dict[Kind, tuple[str, ...]] = {Kind.TINY: TINY_PACKAGES, Kind.AGP: TINY_PACKAGES}
+_BUILDER_PACKAGES = (
+    "aapt",
+    "aidl",
+    "android-sdk-build-tools-common",
+    "android-sdk-platform-tools-common",
+    "coreutils",
+    "gradle",
+    "gradle-debian-helper",
+    "groovy",
+    "libapksig-java",
+    "libgradle-android-plugin-java",
+    "maven-repo-helper",
+    "openjdk-21-jdk-headless",
+    "split-select",
+    "zip",
+    "zipalign",
+)
+
+PACKAGES: dict[Kind, tuple[str, ...]] = {
+    Kind.TINY: _DEVICE_PACKAGES,
+    Kind.AGP: (*_DEVICE_PACKAGES, *_BUILDER_PACKAGES),
+}
+"""Debian packages to unpack, with what they depend on."""
 
 BUSYBOX_APPLETS = ("awk", "dd", "diff", "expr", "tr")
 """Tools that Android's toybox has and Debian's lacks."""
