@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import TracebackType
 from typing import Self, assert_never
@@ -22,19 +22,34 @@ from agent.record import Recorder, Recording
 _CONNECT_DEADLINE_S = 20.0
 _ERROR_BODY_DEADLINE_S = 10.0
 _MAX_RESPONSE_BYTES = 256 * 1024 * 1024
-_HEAD_BYTES = 64 * 1024
+_EDGE_BYTES = 32 * 1024
 
 
 @dataclass(slots=True)
 class Response:
-    """A response under way: iterate over `chunks` to get its body as it comes.
-
-    `head` keeps the first bytes of the body, to judge an error that came with status 200.
-    """
+    """A response under way: iterate over `chunks` to get its body as it comes."""
 
     headers: dict[str, str]
     chunks: AsyncIterator[bytes]
-    head: bytearray
+    _edges: "_Edges"
+
+    @property
+    def edges(self) -> bytes:
+        """The beginning and end of what has come, to judge an error that came with status 200."""
+        return bytes(self._edges.head + self._edges.tail)
+
+
+@dataclass(slots=True)
+class _Edges:
+    head: bytearray = field(default_factory=bytearray)
+    tail: bytearray = field(default_factory=bytearray)
+
+    def feed(self, chunk: bytes) -> None:
+        room = _EDGE_BYTES - len(self.head)
+        self.head += chunk[:room]
+        self.tail += chunk[max(0, room) :]
+        if len(self.tail) > 2 * _EDGE_BYTES:
+            del self.tail[:-_EDGE_BYTES]
 
 
 class Line:
@@ -96,16 +111,16 @@ class Line:
             keep.head(reply.status_code, reply.headers.multi_items())
         if 300 <= reply.status_code < 400:
             raise self._redirected(reply.status_code, headers)
-        head = bytearray()
-        chunks = _chunks(reply, head, keep)
+        edges = _Edges()
+        chunks = _chunks(reply, edges, keep)
         if reply.status_code == 200:
-            return Response(headers, chunks, head)
+            return Response(headers, chunks, edges)
         with anyio.move_on_after(_ERROR_BODY_DEADLINE_S):
             async for _ in chunks:
-                if len(head) >= _HEAD_BYTES:
+                if len(edges.head) >= _EDGE_BYTES:
                     break
         codes = self.choice.provider.errors
-        raise judge(reply.status_code, headers, bytes(head), codes, now_s=time.time())
+        raise judge(reply.status_code, headers, bytes(edges.head), codes, now_s=time.time())
 
     def _redirected(self, status: int, headers: dict[str, str]) -> RequestRefused:
         target = urlsplit(headers.get("location", "")).netloc or "another place"
@@ -154,13 +169,12 @@ def _headers(choice: Choice, key: str | None) -> dict[str, str]:
     return headers
 
 
-async def _chunks(reply: httpx.Response, head: bytearray, keep: Recording | None) -> AsyncIterator[bytes]:
+async def _chunks(reply: httpx.Response, edges: _Edges, keep: Recording | None) -> AsyncIterator[bytes]:
     size_bytes = 0
     try:
         async for chunk in reply.aiter_bytes():
             size_bytes += len(chunk)
-            if len(head) < _HEAD_BYTES:
-                head += chunk[: _HEAD_BYTES - len(head)]
+            edges.feed(chunk)
             if keep:
                 keep.feed(chunk)
             yield chunk

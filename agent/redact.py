@@ -15,6 +15,8 @@ _LOOKS_SECRET = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     re.DOTALL | re.ASCII,
 )
+_OPAQUE = frozenset({"provider_data"})
+"""Signed or encrypted by a provider, which refuses it when a single byte differs."""
 _SECRET_HEADERS = frozenset(
     {"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "set-cookie", "proxy-authorization"}
 )
@@ -44,7 +46,7 @@ class Redactor:
         if isinstance(value, list):
             return [self.json(item) for item in value]
         if isinstance(value, dict):
-            return {key: self.json(item) for key, item in value.items()}
+            return {key: item if key in _OPAQUE else self.json(item) for key, item in value.items()}
         return value
 
     def headers(self, headers: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -79,6 +79,19 @@ class BuildTrend:
         self.alike = self.alike + 1 if causes and causes == self._causes else 1
         self._causes, self._last_fingerprint = causes, fingerprint
 
+    def to_memory(self) -> JsonObject:
+        """Give what a later process needs to go on."""
+        return {"alike": self.alike, "causes": sorted(self._causes), "fingerprint": self._last_fingerprint}
+
+    @classmethod
+    def from_memory(cls, memory: JsonObject) -> "BuildTrend":
+        """Give the trend that an earlier process had seen."""
+        return cls(
+            alike=memory["alike"],
+            _causes=frozenset(memory["causes"]),
+            _last_fingerprint=memory["fingerprint"],
+        )
+
     @property
     def is_stuck(self) -> bool:
         """Whether the run should stop."""
@@ -98,9 +111,7 @@ class BuildTrend:
 def causes_of(digest: JsonObject) -> frozenset[str]:
     """Give what went wrong as comparable strings; lines and columns are left out, as edits move them."""
     problems = digest.get("problems")
-    found = (
-        [problem for problem in problems if isinstance(problem, dict)] if isinstance(problems, list) else []
-    )
+    listed = problems if isinstance(problems, list) else []
     return frozenset(
         f"{problem.get('tool')}\0{problem.get('file')}\0{problem.get('message')}"
         for problem in listed

@@ -24,6 +24,7 @@ from agent.errors import (
 from agent.providers.provider import ErrorCodes
 
 _MAX_TEXT_CHARS = 500
+_TELLING_KEYS = frozenset({"error", "base_resp", "detail", "message", "response", "status_msg"})
 _TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 498, 500, 502, 503, 504, *range(520, 530)})
 _OVERFLOW_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error", "context_too_long"})
 _OVERFLOW_TEXT = re.compile(
@@ -102,15 +103,19 @@ def _better_status(status: int | None, words: set[str]) -> int | None:
 
 
 def _parse(body: bytes) -> Any:
+    """Give the JSON value that tells the failure: the whole body, or the last such event of a stream."""
     text = body.strip()
-    lines = [line[5:].strip() for line in text.splitlines() if line.startswith(b"data:")]
-    for candidate in (text, *lines):
+    fallback = None
+    for line in (text, *reversed(text.splitlines())):
         try:
-            value = from_json(candidate)
+            value = from_json(line.removeprefix(b"data:").strip())
         except ValueError:
             continue
-        return value[0] if isinstance(value, list) and value else value
-    return None
+        found = value[0] if isinstance(value, list) and value else value
+        if isinstance(found, dict) and found.keys() & _TELLING_KEYS:
+            return found
+        fallback = fallback or found
+    return fallback
 
 
 def _objects(error: Any, depth: int = 0) -> Iterator[dict[str, Any]]:

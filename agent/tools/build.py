@@ -14,6 +14,17 @@ from agent.message import JsonObject
 from agent.progress import OnBuildProgress
 from builder_bridge.build import Artifact, BuildId, BuildSpec
 
+__all__ = [
+    "BuildId",
+    "BuildOutcome",
+    "BuildReport",
+    "BuildSpec",
+    "Builder",
+    "LogHits",
+    "LogLines",
+    "PhoneStatus",
+]
+
 
 class BuildOutcome(StrEnum):
     """How a build ended."""

@@ -1,0 +1,131 @@
+"""Keep a conversation within what a model can read, by folding what matters least first.
+
+Folding is a pure function of the conversation and a small `Fold` value; a transcript stores the value
+and comes to the same conversation. First go build digests that a later build has superseded, then old
+tool results, then whole turns, oldest first, each call and result becoming one line. A call is never
+parted from its result, the assignment stays, and reasoning stays with its message or goes with it.
+"""
+
+from dataclasses import dataclass, replace
+
+from agent.message import (
+    ConversationItem,
+    Message,
+    ReasoningPart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+
+_CHARS_PER_TOKEN = 3.2
+"""A low guess for code and English in the tokenizers of 2026: better to fold early than to be refused."""
+_KEPT_TURNS = 4
+_KEPT_RESULT_CHARS = 200
+_OUTLINE_CHARS = 160
+_KEPT_OUTLINE_LINES = 200
+_HEADING = "[Earlier in this run, folded to one line each]"
+_BUILD_TOOL = "build_gradle_project"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What is folded: results before `results_before`, turns before `turns_before` (item positions).
+
+    `digests` says that superseded digests are folded wherever they stand.
+    """
+
+    digests: bool = False
+    results_before: int = 0
+    turns_before: int = 0
+
+
+def estimate_tokens(items: tuple[ConversationItem, ...]) -> int:
+    """Guess how many tokens the items take in a request."""
+    return int(sum(map(_chars, items)) / _CHARS_PER_TOKEN)
+
+
+def _chars(item: ConversationItem) -> int:
+    match item:
+        case UserMessage(text):
+            return len(text) + 20
+        case ToolResult():
+            return len(item.content) + len(item.name) + 40
+        case Message():
+            return sum(map(_part_chars, item.parts)) + 20
+
+
+def _part_chars(part: TextPart | ReasoningPart | ToolCall) -> int:
+    opaque = len(str(part.provider_data)) if part.provider_data else 0
+    match part:
+        case TextPart() | ReasoningPart():
+            return len(part.text) + opaque
+        case ToolCall():
+            return len(part.name) + max(len(part.raw_arguments), len(str(part.arguments))) + 40 + opaque
+
+
+def plan_fold(items: tuple[ConversationItem, ...], *, used_tokens: int, allowed_tokens: int) -> Fold | None:
+    """Give how to fold a conversation that takes `used_tokens` of `allowed_tokens`, None if it fits.
+
+    Once three quarters are used, folding goes down to a half, in one step: every fold costs the
+    provider's prompt cache. The last four turns are never folded; None also where nothing more can go.
+    """
+    if used_tokens < allowed_tokens * 3 // 4:
+        return None
+    before = estimate_tokens(items)
+    target = before * (allowed_tokens / 2) / max(used_tokens, 1)
+    starts = [position for position, item in enumerate(items) if isinstance(item, Message)]
+    kept_from = starts[-_KEPT_TURNS] if len(starts) > _KEPT_TURNS else 0
+    folds = [Fold(digests=True), Fold(digests=True, results_before=kept_from)]
+    folds += [Fold(True, kept_from, turns_before=start) for start in starts[1:] if start <= kept_from]
+    after = [estimate_tokens(apply_fold(items, fold)) for fold in folds]
+    best = next((n for n, tokens in enumerate(after) if tokens <= target), len(folds) - 1)
+    return folds[best] if after[best] < before else None
+
+
+def apply_fold(items: tuple[ConversationItem, ...], fold: Fold) -> tuple[ConversationItem, ...]:
+    """Give the folded conversation; every call that is left still has its result beside it."""
+    last_build = max((position for position, item in enumerate(items) if _is_digest(item)), default=-1)
+    outline = [line for item in items[1 : fold.turns_before] for line in _outline(item)]
+    folded = list(items[:1])
+    if outline:
+        folded.append(UserMessage("\n".join([_HEADING, *outline[-_KEPT_OUTLINE_LINES:]])))
+    for position, item in enumerate(items[max(1, fold.turns_before) :], start=max(1, fold.turns_before)):
+        is_superseded = fold.digests and _is_digest(item) and position < last_build
+        if isinstance(item, ToolResult) and (is_superseded or position < fold.results_before):
+            folded.append(_short(item, is_superseded))
+        else:
+            folded.append(item)
+    return tuple(folded)
+
+
+def _is_digest(item: ConversationItem) -> bool:
+    return isinstance(item, ToolResult) and item.name == _BUILD_TOOL
+
+
+def _short(result: ToolResult, is_superseded: bool) -> ToolResult:
+    if len(result.content) <= _KEPT_RESULT_CHARS:
+        return result
+    head = result.content[:_KEPT_RESULT_CHARS].rsplit("\n", 1)[0]
+    why = "a later build superseded this digest" if is_superseded else "call the tool again to see the rest"
+    return replace(result, content=f"{head}\n[folded: {why}]")
+
+
+def _outline(item: ConversationItem) -> list[str]:
+    match item:
+        case UserMessage(text) if text.startswith(_HEADING):
+            return text.splitlines()[1:]
+        case UserMessage(text):
+            return [f"- told: {_line(text)}"]
+        case ToolResult():
+            return [f"  → {'error: ' if item.is_error else ''}{_line(item.content)}"]
+        case Message():
+            said = [f"- you said: {_line(item.text)}"] if item.text.strip() else []
+            return said + [
+                f"- you called {call.name} {_line(str(call.arguments))}" for call in item.tool_calls
+            ]
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _OUTLINE_CHARS else flat[: _OUTLINE_CHARS - 1] + "…"

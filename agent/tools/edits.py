@@ -1,0 +1,177 @@
+"""Change files of the workspace so that each change is whole, can be undone, and survives a kill."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from agent.errors import ToolFault
+from agent.message import JsonObject
+from agent.tools.confine import Workspace
+from agent.tools.tool import CallContext
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file before and after; None where it is not there."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+
+class Edits:
+    """Makes changes and keeps what was there before, in the folder of the run.
+
+    Each set of changes is noted in the transcript with the digests of both sides before the first
+    file is replaced. After a kill the same call finds out from the files what it had already done.
+    """
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self._workspace = workspace
+        self._folder = folder
+
+    def make(self, changes: list[Change], context: CallContext) -> None:
+        """Apply the changes, all of them or, after a fault, none that is not noted."""
+        number = self._keep(changes)
+        context.note({"undo": number, "changes": [self._digests(change) for change in changes]})
+        for change in changes:
+            _replace(change.path, change.after)
+
+    def was_made(self, earlier: JsonObject | None) -> bool:
+        """Say whether an earlier process that died in this call had made its changes.
+
+        Changes that were half made are finished from what was kept. Raises `ToolFault` where a file
+        has become something else in the meantime.
+        """
+        if earlier is None:
+            return False
+        for digests in earlier["changes"]:
+            path = self._workspace.resolve(digests["path"])
+            present = _digest(_read(path))
+            if present == digests["after"]:
+                continue
+            if present != digests["before"]:
+                raise ToolFault(
+                    f"{digests['path']} was changed by somebody else; read it before the next edit"
+                )
+            _replace(path, self._kept(earlier["undo"], digests["path"], "after"))
+        return True
+
+    def undo(self, context: CallContext) -> list[str]:
+        """Take back the latest set of changes that still stands; gives the names of its files."""
+        number = context.earlier["undoing"] if context.earlier else self._latest()
+        kept = self._folder / str(number)
+        names = (kept / "names").read_text().splitlines()
+        if (kept / "undone").exists():
+            return names
+        for name in names:
+            sides = [self._kept(number, name, side) for side in ("before", "after")]
+            if _read(self._workspace.resolve(name)) not in (sides if context.earlier else sides[1:]):
+                raise ToolFault(f"{name} was changed since; nothing was undone")
+        context.note({"undoing": number})
+        for name in names:
+            _replace(self._workspace.resolve(name), self._kept(number, name, "before"))
+        (kept / "undone").touch()
+        return names
+
+    def _latest(self) -> int:
+        standing = [int(kept.name) for kept in self._folder.glob("[0-9]*") if not (kept / "undone").exists()]
+        if not standing:
+            raise ToolFault("there is no change of this run left to undo")
+        return max(standing)
+
+    def original(self, path: Path) -> bytes | None:
+        """Give the file as it was before this run first changed it; its present bytes if it never did."""
+        name = self._workspace.name(path)
+        for number in sorted(int(kept.name) for kept in self._folder.glob("[0-9]*")):
+            if name in (self._folder / str(number) / "names").read_text().splitlines():
+                return self._kept(number, name, "before")
+        return _read(path)
+
+    def changed_paths(self) -> list[Path]:
+        """Give the files that this run has changed and that are still there."""
+        names: set[str] = set()
+        for names_file in self._folder.glob("[0-9]*/names"):
+            names.update(names_file.read_text().splitlines())
+        return [path for name in sorted(names) if (path := self._workspace.resolve(name)).is_file()]
+
+    def _keep(self, changes: list[Change]) -> int:
+        number = max((int(kept.name) for kept in self._folder.glob("[0-9]*")), default=0) + 1
+        folder = self._folder / str(number)
+        folder.mkdir(parents=True, mode=0o700)
+        for change in changes:
+            for side, data in (("before", change.before), ("after", change.after)):
+                if data is not None:
+                    (folder / _kept_name(self._workspace.name(change.path), side)).write_bytes(data)
+        (folder / "names").write_text("\n".join(self._workspace.name(change.path) for change in changes))
+        return number
+
+    def _kept(self, number: int, name: str, side: str) -> bytes | None:
+        return _read(self._folder / str(number) / _kept_name(name, side))
+
+    def _digests(self, change: Change) -> dict[str, Any]:
+        return {
+            "path": self._workspace.name(change.path),
+            "before": _digest(change.before),
+            "after": _digest(change.after),
+        }
+
+
+def _kept_name(name: str, side: str) -> str:
+    return f"{sha256(name.encode()).hexdigest()[:16]}.{side}"
+
+
+def _digest(data: bytes | None) -> str | None:
+    return None if data is None else sha256(data).hexdigest()
+
+
+def _read(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def _replace(path: Path, data: bytes | None) -> None:
+    if data is None:
+        path.unlink(missing_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.pocketbuild-new")
+    fresh.write_bytes(data)
+    if path.exists():
+        fresh.chmod(path.stat().st_mode & 0o777)
+    fresh.replace(path)
+
+
+def read_text(path: Path, name: str) -> str:
+    """Give the text of a file; raises `ToolFault` where it is absent, too large or no text."""
+    try:
+        if path.is_dir():
+            raise ToolFault(f"{name} is a folder; list_files shows what it holds")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ToolFault(f"{name} has {path.stat().st_size} bytes; tools read up to {MAX_FILE_BYTES}")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ToolFault(f"{name} does not exist; list_files shows what does") from None
+    except OSError as fault:
+        raise ToolFault(f"{name} cannot be read: {fault.strerror}") from fault
+    if b"\0" in data[:8192]:
+        raise ToolFault(f"{name} is not text ({len(data)} bytes)")
+    return data.decode("utf-8", "surrogateescape")
+
+
+def split_lines(text: str) -> list[str]:
+    """Give the lines as compilers count them: ends are LF or CRLF and nothing else."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if not lines[-1] else lines
+
+
+def to_bytes(text: str) -> bytes:
+    """Give the bytes of a text as `read_text` took them."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as fault:
+        raise ToolFault(
+            f"the text holds half of a surrogate pair at character {fault.start}; send it whole"
+        ) from fault

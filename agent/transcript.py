@@ -1,0 +1,102 @@
+"""Write and read the transcript of a run: append-only JSON lines, one entry each.
+
+Every entry is handed to the operating system before the run goes on, so that a killed process loses
+nothing; at turn ends and before effects it is also forced to disk, so that a power cut does not either.
+"""
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from agent.entries import Began, Entry, Starting, Stopped, TurnEnded, entry_from_json, entry_to_json
+from agent.errors import TranscriptFault
+from agent.redact import Redactor
+
+FILE_NAME = "transcript.jsonl"
+
+
+class Transcript:
+    """The transcript of one run, open for appending; only one process can hold it open."""
+
+    def __init__(self, folder: Path, redactor: Redactor) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder = folder
+        self._redactor = redactor
+        self._file = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(self._file, folder)
+            self.entries: list[Entry] = _read(folder / FILE_NAME)
+            _drop_torn_end(self._file)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, from its first entry; raises `TranscriptFault` where there is none yet."""
+        if self.entries and isinstance(self.entries[0], Began):
+            return self.entries[0].run_id
+        raise TranscriptFault(f"{self.folder} holds no run")
+
+    def append(self, entry: Entry) -> None:
+        """Write one entry; once this returns, a kill of the process does not lose it."""
+        plain = entry_to_json(entry)
+        kept = self._redactor.json(plain)
+        if kept != plain:
+            kept["redacted"] = True
+        line = json.dumps(kept, separators=(",", ":")).encode() + b"\n"
+        if os.write(self._file, line) != len(line):
+            raise TranscriptFault(f"{self.folder / FILE_NAME}: no room for an entry of {len(line)} bytes")
+        if isinstance(entry, Began | Starting | TurnEnded | Stopped):
+            os.fdatasync(self._file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)
+        self._file = -1
+
+
+def read_transcript(folder: Path) -> list[Entry]:
+    """Give the entries of a run that may still be under way; a torn last line is left out."""
+    return _read(folder / FILE_NAME)
+
+
+def _read(path: Path) -> list[Entry]:
+    entries: list[Entry] = []
+    try:
+        data = path.read_bytes()
+    except OSError as fault:
+        raise TranscriptFault(f"transcript {path} cannot be read: {fault.strerror}") from fault
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            raw = json.loads(line)
+        except ValueError as fault:
+            raise TranscriptFault(f"{path}:{number} is not JSON") from fault
+        entries.append(entry_from_json(raw))
+    return entries
+
+
+def _lock(file: int, folder: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        raise TranscriptFault(
+            f"the run in {folder} is open in another process", hint="Stop the other process, then resume."
+        ) from fault
+
+
+def _drop_torn_end(file: int) -> None:
+    """Cut off a last line without its end: its entry was never acted upon."""
+    size = os.fstat(file).st_size
+    tail = os.pread(file, min(size, 64 * 1024 * 1024), max(0, size - 64 * 1024 * 1024))
+    if tail and not tail.endswith(b"\n"):
+        os.ftruncate(file, size - (len(tail) - tail.rfind(b"\n") - 1))
