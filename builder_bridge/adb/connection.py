@@ -55,6 +55,9 @@ class AdbStream(Protocol):
 class AdbConnection(Protocol):
     """A phone that answers. All faults are of the tree in `builder_bridge.errors`."""
 
+    line_bytes_per_s: float | None
+    """The line's speed towards the phone, once something has measured it."""
+
     @property
     def serial(self) -> str:
         """The phone's own serial number: its identity, whatever address it has today."""
@@ -155,6 +158,7 @@ class WireConnection:
         self._has_heard = False
         self._is_sending = False
         self.drained = Signal()
+        self.line_bytes_per_s: float | None = None
         self.serial = serial
 
     @property

@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 
+from builder_bridge.adb.compression import SAMPLE_BYTES, Algorithm, gives_in, is_packed
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import BLOCK_BYTES, CHUNK_BYTES, encode_chunks, encode_done, encode_send
 
 Content = Path | Buffer | AsyncIterable[Buffer]
 READ_BYTES = 4 * BLOCK_BYTES
-BATCH_FILES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,82 @@ class PushFile:
     mode: int = 0o644
     mtime_s: int | None = None
 
+    @property
+    def known_bytes(self) -> int:
+        """Its size, as far as it is known before it is read."""
+        match self.source:
+            case Path():
+                return self.source.stat().st_size
+            case bytes() | bytearray() | memoryview():
+                return len(self.source)
+            case _:
+                return 0
 
-def encode_small_files(files: Sequence[PushFile], plain_flag: int | None) -> list[bytes | None]:
-    """Read and encode each file of at most one chunk whole; None for one that must be streamed."""
-    return [_encode_small_file(file, plain_flag) for file in files]
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Turns files into the sync service's language.
+
+    `plain_flag` is 0 for version 2 and None for version 1; `algorithm` compresses what gives in.
+    """
+
+    plain_flag: int | None
+    algorithm: Algorithm | None = None
+
+    def encode_small(self, files: Sequence[PushFile]) -> list[bytes | None]:
+        """Read and encode each file of at most one chunk whole; None for one that must be streamed."""
+        return [self._encode_small(file) for file in files]
+
+    async def encode(self, file: PushFile) -> AsyncIterator[list[Buffer]]:
+        """Encode a file of any size, in portions."""
+        compressor = None
+        is_first = True
+        async for block in _read_blocks(file.source):
+            portion = list[Buffer]()
+            if is_first:
+                is_first = False
+                algorithm = self._algorithm_for(file, block)
+                compressor = algorithm.new_compressor() if algorithm else None
+                flag = algorithm.flag if algorithm else self.plain_flag
+                portion.append(encode_send(file.destination, file.mode, flag))
+            content = await anyio.to_thread.run_sync(compressor.add, block) if compressor else block
+            yield [*portion, *encode_chunks(content)]
+        if is_first:
+            yield [encode_send(file.destination, file.mode, self.plain_flag)]
+        yield [*encode_chunks(compressor.end() if compressor else b""), encode_done(_mtime_s(file))]
+
+    def _encode_small(self, file: PushFile) -> bytes | None:
+        data: Buffer
+        match file.source:
+            case Path() as path:
+                with path.open("rb", buffering=0) as opened:
+                    data = opened.read(CHUNK_BYTES + 1)
+            case bytes() | bytearray() | memoryview() as data:
+                pass
+            case _:
+                return None
+        if len(data) > CHUNK_BYTES:
+            return None
+        flag, algorithm = self.plain_flag, self._algorithm_for(file, data)
+        if algorithm:
+            compressor, flag = algorithm.new_compressor(), algorithm.flag
+            data = compressor.add(data) + compressor.end()
+        head = encode_send(file.destination, file.mode, flag)
+        return b"".join((head, *encode_chunks(data), encode_done(_mtime_s(file))))
+
+    def _algorithm_for(self, file: PushFile, beginning: Buffer) -> Algorithm | None:
+        if self.algorithm is None or is_packed(file.destination):
+            return None
+        return self.algorithm if gives_in(memoryview(beginning)[:SAMPLE_BYTES]) else None
 
 
-async def read_blocks(content: Content) -> AsyncIterator[Buffer]:
-    """Give the content in blocks; files are read in a thread."""
+def _mtime_s(file: PushFile) -> int:
+    if file.mtime_s is not None:
+        return file.mtime_s
+    return int(file.source.stat().st_mtime if isinstance(file.source, Path) else time.time())
+
+
+async def _read_blocks(content: Content) -> AsyncIterator[Buffer]:
     match content:
         case Path():
             file = await anyio.to_thread.run_sync(lambda: content.open("rb", buffering=0))
@@ -42,29 +110,8 @@ async def read_blocks(content: Content) -> AsyncIterator[Buffer]:
                 while block := await anyio.to_thread.run_sync(file.read, READ_BYTES):
                     yield block
         case bytes() | bytearray() | memoryview():
-            yield content
+            for start in range(0, len(content), READ_BYTES):
+                yield memoryview(content)[start : start + READ_BYTES]
         case _:
             async for block in content:
                 yield block
-
-
-def mtime_s(file: PushFile) -> int:
-    """Tell the time of change to send with a file."""
-    if file.mtime_s is not None:
-        return file.mtime_s
-    return int(file.source.stat().st_mtime if isinstance(file.source, Path) else time.time())
-
-
-def _encode_small_file(file: PushFile, plain_flag: int | None) -> bytes | None:
-    match file.source:
-        case Path() as path:
-            with path.open("rb", buffering=0) as opened:
-                data = opened.read(CHUNK_BYTES + 1)
-        case bytes() | bytearray() | memoryview() as data:
-            pass
-        case _:
-            return None
-    if len(data) > CHUNK_BYTES:
-        return None
-    head = encode_send(file.destination, file.mode, plain_flag)
-    return b"".join((head, *encode_chunks(data), encode_done(mtime_s(file))))

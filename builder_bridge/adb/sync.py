@@ -15,29 +15,25 @@ from pathlib import Path, PurePosixPath
 import anyio
 
 from builder_bridge.adb.beside import beside
+from builder_bridge.adb.compression import Algorithm, choose_algorithm, is_packed
 from builder_bridge.adb.connection import AdbConnection, Signal
-from builder_bridge.adb.content import (
-    BATCH_FILES,
-    Content,
-    PushFile,
-    encode_small_files,
-    mtime_s,
-    read_blocks,
-)
+from builder_bridge.adb.content import Content, Encoder, PushFile
+from builder_bridge.adb.line import line_speed
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
     Done,
     Entry,
     FileStat,
     Okay,
-    encode_chunks,
-    encode_done,
     encode_receive,
     encode_request,
-    encode_send,
 )
 from builder_bridge.adb.sync_session import SyncSession, open_session
 from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded, TransferFault
+
+BATCH_FILES = 256
+WORTH_MEASURING_BYTES = 1 << 20
+"""Less than this is sent plain rather than the line be measured for it."""
 
 
 async def push(
@@ -62,7 +58,7 @@ async def push_many(adb: AdbConnection, files: Iterable[PushFile]) -> None:
         unanswered = _Unanswered()
         async with beside(partial(_take_answers, session, unanswered)):
             with suppress(StreamEnded):  # the phone's reason is among the answers that are being read
-                await _send_files(session, files, unanswered)
+                await _send_files(adb, session, files, unanswered)
             await unanswered.all_gone()
 
 
@@ -77,14 +73,16 @@ async def pull(
     """
     target = destination.with_name(f"{destination.name}.part") if via_part else destination
     async with open_session(adb) as session:
-        await session.send(session.encode_stat(source), encode_receive(source, session.plain_flag))
+        algorithm = None if is_packed(source) else choose_algorithm(adb.features, adb.line_bytes_per_s)
+        flag = algorithm.flag if algorithm else session.plain_flag
+        await session.send(session.encode_stat(source), encode_receive(source, flag))
         stat = await session.take_stat(source)
         if stat is None:
             raise PathRefused(f"There is no {source} on the phone.", serial=adb.serial)
         file = await anyio.to_thread.run_sync(partial(target.open, "wb", buffering=0))
         try:
             with file:
-                received_bytes = await session.save_content(source, file.fileno())
+                received_bytes = await session.save_content(source, file.fileno(), algorithm)
                 if received_bytes < stat.size_bytes:
                     raise TransferFault(
                         f"Only {received_bytes} of {stat.size_bytes} bytes of {source} came.",
@@ -148,19 +146,31 @@ async def _take_answers(session: SyncSession, unanswered: _Unanswered) -> None:
         unanswered.drop_first()
 
 
-async def _send_files(session: SyncSession, files: Iterable[PushFile], unanswered: _Unanswered) -> None:
+async def _send_files(
+    adb: AdbConnection, session: SyncSession, files: Iterable[PushFile], unanswered: _Unanswered
+) -> None:
     source = iter(files)
     while batch := list(islice(source, BATCH_FILES)):
-        encoded = await anyio.to_thread.run_sync(encode_small_files, batch, session.plain_flag)
-        waiting = list[Buffer]()
+        encoder = Encoder(session.plain_flag, await _choose_algorithm(adb, batch))
+        encoded = await anyio.to_thread.run_sync(encoder.encode_small, batch)
+        ready = list[Buffer]()
         for file, whole in zip(batch, encoded, strict=True):
             unanswered.paths.append(file.destination)
             if whole is not None:
-                waiting.append(whole)
+                ready.append(whole)
                 continue
-            waiting.append(encode_send(file.destination, file.mode, session.plain_flag))
-            async for block in read_blocks(file.source):
-                await session.send(*waiting, *encode_chunks(block))
-                waiting.clear()
-            waiting.append(encode_done(mtime_s(file)))
-        await session.send(b"".join(waiting))
+            async for portion in encoder.encode(file):
+                await session.send(*ready, *portion)
+                ready.clear()
+        await session.send(b"".join(ready))
+
+
+async def _choose_algorithm(adb: AdbConnection, batch: list[PushFile]) -> Algorithm | None:
+    """Compress only where there is much to send and the phone can undo it; else do not even measure."""
+    if choose_algorithm(adb.features, 0.0) is None:
+        return None
+    if adb.line_bytes_per_s is None:
+        sizes = (file.known_bytes for file in batch if not is_packed(file.destination))
+        if await anyio.to_thread.run_sync(sum, sizes) < WORTH_MEASURING_BYTES:
+            return None
+    return choose_algorithm(adb.features, await line_speed(adb))

@@ -2,13 +2,14 @@
 
 import os
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from errno import ENOENT, errorcode
 from pathlib import PurePosixPath
 
 import anyio
 
+from builder_bridge.adb.compression import Algorithm
 from builder_bridge.adb.connection import AdbConnection, AdbStream
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
@@ -64,8 +65,11 @@ class SyncSession:
             raise PathRefused(f"The phone cannot tell what {path} is: {reason}.", serial=self.serial)
         return answer.stat if not answer.errno else None
 
-    async def save_content(self, path: PurePosixPath, descriptor: int) -> int:
-        """Write a file's content as it comes; gives its size in bytes."""
+    async def save_content(
+        self, path: PurePosixPath, descriptor: int, algorithm: Algorithm | None = None
+    ) -> int:
+        """Write a file's content as it comes, decompressed; gives its size in bytes."""
+        decompress = algorithm.new_decompress() if algorithm else None
         pieces, waiting_bytes, saved_bytes, is_done = list[Buffer](), 0, 0, False
         while not is_done:
             answer = await self.take_answer()
@@ -78,8 +82,7 @@ class SyncSession:
                 case _:
                     raise self.refusal(path, answer)
             if is_done or waiting_bytes >= WRITE_BYTES or len(pieces) == MAX_BUFFERS:
-                await anyio.to_thread.run_sync(_write_all, descriptor, pieces)
-                saved_bytes += waiting_bytes
+                saved_bytes += await anyio.to_thread.run_sync(_write_all, descriptor, pieces, decompress)
                 pieces, waiting_bytes = [], 0
         return saved_bytes
 
@@ -108,7 +111,9 @@ async def open_session(adb: AdbConnection, entry: bytes = b"DONE") -> AsyncItera
             await stream.close()
 
 
-def _write_all(descriptor: int, pieces: list[Buffer]) -> None:
+def _write_all(descriptor: int, pieces: list[Buffer], decompress: Callable[[Buffer], bytes] | None) -> int:
+    if decompress:
+        pieces = [decompress(piece) for piece in pieces]
     views = deque(memoryview(piece) for piece in pieces)
     while views:
         written = os.writev(descriptor, views)
@@ -116,3 +121,4 @@ def _write_all(descriptor: int, pieces: list[Buffer]) -> None:
             written -= len(views.popleft())
         if written:
             views[0] = views[0][written:]
+    return sum(map(len, pieces))

@@ -1,0 +1,125 @@
+"""Which compression a transfer takes, and the compressors behind one shape.
+
+Compressing pays where the line is slower than the compressor and the content gives in. On a
+loopback or USB 3 line, and for APKs, zips and other packed content, it only costs time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Protocol
+
+import brotli
+import lz4.frame
+import zstandard
+
+from builder_bridge.adb.packets import Buffer
+
+WORTHWHILE_RATIO = 0.8
+SAMPLE_BYTES = 64 << 10
+PACKED_SUFFIXES = frozenset(
+    {".7z", ".aab", ".aar", ".apk", ".br", ".bz2", ".gz", ".jar", ".jpeg", ".jpg"}
+    | {".lz4", ".mp4", ".ogg", ".png", ".webp", ".xz", ".zip", ".zst"}
+)
+
+
+class Compressor(Protocol):
+    """Makes one file's content small, piece by piece."""
+
+    def add(self, data: Buffer) -> bytes:
+        """Take content; gives what is ready."""
+
+    def end(self) -> bytes:
+        """Give the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """One algorithm of sync version 2: its flag there, and up to which speed of the line it pays."""
+
+    name: str
+    flag: int
+    pays_below_bytes_per_s: float
+    new_compressor: Callable[[], Compressor]
+    new_decompress: Callable[[], Callable[[Buffer], bytes]]
+
+    @property
+    def feature(self) -> str:
+        """The feature that a phone must name."""
+        return f"sendrecv_v2_{self.name}"
+
+
+class _Zstd:
+    def __init__(self) -> None:
+        self._inner = zstandard.ZstdCompressor(level=1).compressobj()
+
+    def add(self, data: Buffer) -> bytes:
+        return self._inner.compress(data)
+
+    def end(self) -> bytes:
+        return self._inner.flush()
+
+
+class _Lz4:
+    def __init__(self) -> None:
+        self._inner = lz4.frame.LZ4FrameCompressor()
+        self._begin: bytes = self._inner.begin()
+
+    def add(self, data: Buffer) -> bytes:
+        begin, self._begin = self._begin, b""
+        return begin + bytes(self._inner.compress(data))
+
+    def end(self) -> bytes:
+        return self._begin + bytes(self._inner.flush())
+
+
+class _Brotli:
+    def __init__(self) -> None:
+        self._inner = brotli.Compressor(quality=0)
+
+    def add(self, data: Buffer) -> bytes:
+        return bytes(self._inner.process(data))
+
+    def end(self) -> bytes:
+        return bytes(self._inner.finish())
+
+
+def _zstd_decompress() -> Callable[[Buffer], bytes]:
+    return zstandard.ZstdDecompressor().decompressobj().decompress
+
+
+def _lz4_decompress() -> Callable[[Buffer], bytes]:
+    decompress: Callable[[Buffer], bytes] = lz4.frame.LZ4FrameDecompressor().decompress
+    return decompress
+
+
+def _brotli_decompress() -> Callable[[Buffer], bytes]:
+    decompress: Callable[[Buffer], bytes] = brotli.Decompressor().process
+    return decompress
+
+
+ZSTD = Algorithm("zstd", 4, 50e6, _Zstd, _zstd_decompress)
+LZ4 = Algorithm("lz4", 2, 150e6, _Lz4, _lz4_decompress)
+BROTLI = Algorithm("brotli", 1, 30e6, _Brotli, _brotli_decompress)
+ALGORITHMS = (ZSTD, LZ4, BROTLI)
+"""Android 11 knows brotli alone, later ones all. The limits are of a source tree, on one slow core."""
+
+
+def choose_algorithm(features: frozenset[str], line_bytes_per_s: float | None) -> Algorithm | None:
+    """Pick the algorithm for a line of this measured speed; None where sending plain is quicker."""
+    if line_bytes_per_s is None:
+        return None
+    for algorithm in ALGORITHMS:
+        if algorithm.feature in features and line_bytes_per_s < algorithm.pays_below_bytes_per_s:
+            return algorithm
+    return None
+
+
+def gives_in(sample: Buffer) -> bool:
+    """Tell from a sample whether content gets smaller by a fifth at least."""
+    return len(lz4.frame.compress(sample)) < len(sample) * WORTHWHILE_RATIO
+
+
+def is_packed(path: PurePath) -> bool:
+    """Tell by its name whether a file is compressed already."""
+    return path.suffix.lower() in PACKED_SUFFIXES
