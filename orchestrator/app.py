@@ -1,0 +1,96 @@
+"""Puts the service together. Every resource is opened and closed by the lifespan of one app."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import FastAPI
+
+from orchestrator import problem
+from orchestrator.access import AccessCheck
+from orchestrator.bell import Bells
+from orchestrator.desk import BuildDesk
+from orchestrator.engine.engine import data_folder_lock, open_engine
+from orchestrator.engine.phone import OpenPhone
+from orchestrator.engine.resources import Stores
+from orchestrator.feed import BuildFeed
+from orchestrator.intake import Intake
+from orchestrator.routes import artifacts, builds, health, logs, phones, workspaces
+from orchestrator.routes.context import Service
+from orchestrator.settings import Settings
+from orchestrator.store.artifacts import open_artifact_store
+from orchestrator.store.database import Database, sqlite_url
+from orchestrator.store.logs import LogBook
+from orchestrator.store.workspaces import WorkspaceStore
+
+TITLE = "Pocketbuild"
+VERSION = "0.1.0"
+
+
+def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
+    """Make the app of one service; `open_phone` is how it reaches phones.
+
+    The app works on the data folder of the settings, which it holds for itself from start to end.
+    """
+    database = Database(database_url(settings))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_service(settings, database, open_phone) as service:
+            app.state.service = service
+            try:
+                yield
+            finally:
+                app.state.service = None
+
+    app = FastAPI(
+        title=TITLE,
+        version=VERSION,
+        summary="Build Android projects on phones, offline.",
+        lifespan=lifespan,
+        max_body_size=settings.limits.body_bytes,
+        generate_unique_id_function=lambda route: route.name,
+        responses={"default": {"model": problem.Problem, "description": "Why it was not done."}},
+    )
+    problem.register(app)
+    for router in (builds.router, logs.router, artifacts.router, workspaces.router, phones.router):
+        app.include_router(router)
+    app.include_router(workspaces.upload_router, max_body_size=settings.limits.upload_bytes)
+    app.include_router(health.router)
+    app.add_middleware(problem.PlainErrorsAsProblems)
+    app.add_middleware(AccessCheck, settings=settings, database=database)
+    return app
+
+
+@asynccontextmanager
+async def open_service(
+    settings: Settings, database: Database, open_phone: OpenPhone
+) -> AsyncIterator[Service]:
+    """Open stores and engine for the block; builds on phones go on after it."""
+    data_dir = settings.data_dir
+    async with AsyncExitStack() as stack:
+        stack.enter_context(data_folder_lock(data_dir, settings.lab.host_id))
+        stack.callback(database.close)
+        await database.migrate()
+        bells = Bells()
+        scratch = data_dir / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        stores = Stores(
+            settings=settings,
+            database=database,
+            logs=LogBook(data_dir / "logs", bells),
+            workspaces=WorkspaceStore(data_dir / "workspaces"),
+            artifacts=open_artifact_store(settings.artifacts_url, data_dir / "artifacts"),
+            bells=bells,
+            scratch=scratch,
+        )
+        engine = await stack.enter_async_context(open_engine(stores, open_phone))
+        desk = BuildDesk(stores)
+        yield Service(stores, engine, desk, Intake(stores), BuildFeed(stores, desk, engine.closing))
+        engine.closing.set()
+
+
+def database_url(settings: Settings) -> str:
+    """Say which database a service uses: the one that is set, or the file in its data folder."""
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
+    return sqlite_url(settings.data_dir)

@@ -1,0 +1,57 @@
+"""Gives phones to waiting builds, and begins on this host the runs of its own phones.
+
+The queue is the `builds` table itself. A decision is one transaction over all waiting builds, so a
+build that fits no phone holds up no other, and the moment a phone is free the next build has it: the
+workflow engine's own queues are polled and see only the head of each partition.
+"""
+
+import time
+
+import structlog
+from dbos import DBOS, SetWorkflowID
+
+from orchestrator import bell
+from orchestrator.engine import lease
+from orchestrator.engine.resources import EngineResources
+from orchestrator.engine.run_on_phone import run_on_phone
+
+log = structlog.get_logger(__name__)
+
+
+class Dispatcher:
+    """One a host: decides (hosts take turns by a lock) and starts what fell to its own phones."""
+
+    def __init__(self, resources: EngineResources) -> None:
+        self._resources = resources
+        self._begun: set[str] = set()
+
+    async def run(self) -> None:
+        """Dispatch whenever something changed here, and every `dispatch_poll_s` for other hosts."""
+        stores = self._resources.stores
+        ring = stores.bells.of("builds")
+        while True:
+            rung = ring.listen()
+            await self.once()
+            await bell.wait(rung, stores.settings.dispatch_poll_s)
+
+    async def once(self) -> None:
+        """Take leases and begin runs; doing it again begins nothing twice."""
+        stores = self._resources.stores
+        care = stores.settings.care
+        placing = await stores.database.run(lambda c: lease.take(c, care, time.time()))
+        for placement in placing.placements:
+            log.info("build.placed", build_id=placement.build_id, serial=placement.address)
+            stores.ring_build(placement.build_id)
+        host = self._resources.host_id
+        held = await stores.database.run(lambda c: lease.held_by_host(c, host))
+        for _phone, build in held:
+            if build.run_id not in self._begun:
+                await self._begin(build.id, build.run_id, build.request_id)
+        self._begun &= {build.run_id for _phone, build in held}
+
+    async def _begin(self, build_id: str, run_id: str, request_id: str | None) -> None:
+        self._begun.add(run_id)
+        if await DBOS.get_workflow_status_async(run_id) is not None:
+            return  # begun before a crash; the engine takes it up by itself
+        with SetWorkflowID(run_id):
+            await DBOS.start_workflow_async(run_on_phone, build_id, run_id, request_id)

@@ -1,0 +1,85 @@
+"""Opens the durable engine of this process: DBOS, dispatcher, phone watch and janitor."""
+
+import fcntl
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+import structlog
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
+
+from orchestrator.engine.dispatch import Dispatcher
+from orchestrator.engine.janitor import Janitor
+from orchestrator.engine.phone import OpenPhone, PhoneLines
+from orchestrator.engine.phone_watch import PhoneWatch
+from orchestrator.engine.resources import EngineResources, Stores, bound
+from orchestrator.errors import DataFolderTaken
+
+log = structlog.get_logger(__name__)
+STORED_FORMAT = "build-1"
+"""The version of what workflows store. It is a constant on purpose: the engine takes up only
+workflows of its own version, and its default changes with every edit. A change of the steps goes
+behind `DBOS.patch_async`; only where that can not be done does this number rise, and then runs
+under way must end under the old program first."""
+
+
+@contextmanager
+def data_folder_lock(data_dir: Path, host_id: str) -> Iterator[None]:
+    """Hold a data folder for one process; raises `DataFolderTaken` where another one has it.
+
+    Two processes as one host would run every workflow twice and double each log.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / f"{host_id}.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as fault:
+            raise DataFolderTaken(f"another process serves {data_dir} as host {host_id}") from fault
+        yield
+
+
+@asynccontextmanager
+async def open_engine(stores: Stores, open_phone: OpenPhone) -> AsyncIterator[EngineResources]:
+    """Run the engine for the block; builds that run on phones go on there after it.
+
+    The caller holds the data folder's lock. Runs of this host that a crash interrupted are taken up
+    at once.
+    """
+    async with anyio.create_task_group() as tasks:
+        resources = EngineResources(stores, PhoneLines(open_phone, tasks))
+        with bound(resources):
+            janitor = Janitor(resources)
+            await janitor.register_host()
+            _launch(stores)
+            try:
+                tasks.start_soon(PhoneWatch(resources).run)
+                tasks.start_soon(janitor.run)
+                tasks.start_soon(Dispatcher(resources).run)
+                yield resources
+            finally:
+                resources.closing.set()
+                DBOS.destroy(workflow_completion_timeout_sec=0)
+                tasks.cancel_scope.cancel()
+
+
+def _launch(stores: Stores) -> None:
+    settings = stores.settings
+    # The engine's own handler would write beside ours, and unstructured.
+    engine_log = logging.getLogger("dbos")
+    config: DBOSConfig = {
+        "name": "pocketbuild",
+        "system_database_url": stores.database.url.render_as_string(hide_password=False),
+        "application_version": STORED_FORMAT,
+        "executor_id": settings.lab.host_id,
+        "serializer": DBOSPortableJSONSerializer(),
+        "log_level": "WARNING",
+        "notification_listener_polling_interval_sec": 5.0,
+    }
+    DBOS(config=config)
+    engine_log.handlers.clear()
+    engine_log.propagate = True
+    DBOS.listen_queues([])
+    DBOS.launch()
+    engine_log.handlers.clear()

@@ -1,0 +1,142 @@
+"""The first step of a run: the workspace goes to the phone, and the run begins there."""
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio
+import structlog
+from anyio import to_thread
+
+from builder_bridge.build import BuildSpec, RunId
+from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable
+from builder_bridge.workspace.snapshot import Snapshot
+from orchestrator.engine.patience import Patience
+from orchestrator.engine.phone import PhonePort
+from orchestrator.engine.resources import EngineResources, Stores
+from orchestrator.store import builds as build_store
+from orchestrator.store.records import BuildRow, Outcome, RunRow
+from orchestrator.store.tables import phones
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A run as its steps need it: the build, the run, and how its phone is reached."""
+
+    build: BuildRow
+    run: RunRow
+    route: str | None
+
+    @property
+    def run_id(self) -> RunId:
+        """The run's name on the phone."""
+        return RunId(self.run.id)
+
+
+async def load(stores: Stores, build_id: str, run_id: str) -> Assignment:
+    """Read what a step needs from the database."""
+
+    def read(connection: Any) -> Assignment:
+        build = build_store.must_get(connection, build_id)
+        run = build_store.get_run(connection, run_id)
+        if run is None:
+            raise LookupError(f"run {run_id} vanished from the database")
+        route = connection.execute(phones.select().where(phones.c.address == run.phone)).mappings().first()
+        return Assignment(build, run, None if route is None else route["route"])
+
+    return await stores.database.run(read)
+
+
+async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> dict[str, Any]:
+    """Submit the run; give `{}` once it runs, or the outcome of a build that never will.
+
+    The phone knows the run id or it does not, so submitting again never starts a second build.
+    """
+    stores = resources.stores
+    job = await load(stores, build_id, run_id)
+    if job.build.cancel_asked:
+        return {"outcome": Outcome.CANCELLED.value, "cause": "cancelled before the phone was asked"}
+    await mark(stores, build_id, "scan")
+    began_s = time.monotonic()
+    snapshot = await to_thread.run_sync(_snapshot, stores, job.build)
+    scan_s = time.monotonic() - began_s
+    await mark(stores, build_id, "upload")
+    began_s = time.monotonic()
+
+    async def submit(port: PhonePort) -> str:
+        await port.submit(job.run_id, spec_of(job.build), snapshot)
+        return port.route_name
+
+    route = await with_patience(resources, job, submit, stop_on_cancel=True)
+    if isinstance(route, BridgeError):
+        return given_up(route)
+    if route is None:
+        return {"outcome": Outcome.CANCELLED.value, "cause": "cancelled during the hand-over", "fence": True}
+    seconds = {"scan": scan_s, "upload": time.monotonic() - began_s}
+    await stores.database.run(lambda c: build_store.add_stage_s(c, run_id, seconds))
+    await stores.database.run(lambda c: build_store.update_run(c, run_id, route=route, state="submitted"))
+    log.info("run.submitted", serial=job.run.phone, route=route, upload_s=round(seconds["upload"], 3))
+    return {}
+
+
+async def with_patience(
+    resources: EngineResources,
+    job: Assignment,
+    work: Callable[[PhonePort], Awaitable[T]],
+    *,
+    stop_on_cancel: bool = False,
+) -> T | BridgeError | None:
+    """Do something on the run's phone, connecting again for as long as that is worth it.
+
+    Gives the fault once it is not, and None where the build was cancelled while it was tried.
+    """
+    care = resources.stores.settings.care
+    patience = Patience(care.gone_after_s, care.reconnect_max_s, time.monotonic())
+    while True:
+        try:
+            async with resources.lines.use(job.run.phone, job.route) as port:
+                patience.saw_phone(time.monotonic())
+                return await work(port)
+        except BridgeError as fault:
+            wait_s = patience.next_wait_s(fault, time.monotonic())
+            if wait_s is None:
+                return fault
+            log.warning(
+                "phone.faulted", serial=job.run.phone, code=fault.code, fault=str(fault), wait_s=wait_s
+            )
+        await anyio.sleep(wait_s)
+        if stop_on_cancel and (await load(resources.stores, job.build.id, job.run.id)).build.cancel_asked:
+            return None
+
+
+async def mark(stores: Stores, build_id: str, stage: str, reason: str | None = None) -> None:
+    """Say which stage a build is in, and wake who watches it."""
+    await stores.database.run(lambda c: build_store.set_stage(c, build_id, stage, reason))
+    stores.ring_build(build_id)
+
+
+def spec_of(build: BuildRow) -> BuildSpec:
+    """Rebuild the spec from its stored form."""
+    spec = dict(build.spec)
+    spec.pop("place", None)
+    return BuildSpec(**{**spec, "tasks": tuple(spec["tasks"]), "args": tuple(spec["args"])})
+
+
+def given_up(fault: BridgeError) -> dict[str, Any]:
+    """Turn a fault that no waiting cures into the end of a build."""
+    gone = isinstance(fault, PhoneLost | PhoneUnavailable)
+    outcome = Outcome.LOST if gone or fault.may_have_run else Outcome.REFUSED
+    return {
+        "outcome": outcome.value,
+        "cause": f"{fault.code}: {fault}",
+        "hint": fault.hint,
+        "fence": outcome is Outcome.LOST,
+    }
+
+
+def _snapshot(stores: Stores, build: BuildRow) -> Snapshot:
+    return stores.workspaces.get(build.fingerprint, build.project, str(build.spec["place"]))

@@ -1,0 +1,109 @@
+"""After Gradle: the result, the whole log and the artifacts come into the store, and are explained."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import structlog
+from anyio import to_thread
+
+from builder_bridge.build import Artifact, BuildResult
+from builder_bridge.errors import BridgeError
+from orchestrator.engine import follow, handover
+from orchestrator.engine.explanation import make_explanation
+from orchestrator.engine.handover import Assignment
+from orchestrator.engine.phone import PhonePort
+from orchestrator.engine.resources import EngineResources
+from orchestrator.store import builds as build_store
+from orchestrator.store.artifacts import sha256_of
+from orchestrator.store.builds import Filter
+from orchestrator.store.records import ArtifactRow, Outcome, Phase
+
+log = structlog.get_logger(__name__)
+
+
+async def collect(resources: EngineResources, build_id: str, run_id: str) -> dict[str, Any]:
+    """Fetch everything that the run left; content that is stored already is not fetched again."""
+    stores = resources.stores
+    job = await handover.load(stores, build_id, run_id)
+    await handover.mark(stores, build_id, "fetch")
+    began_s = time.monotonic()
+
+    async def get_result(port: PhonePort) -> BuildResult:
+        return await port.result(job.run_id)
+
+    result = await handover.with_patience(resources, job, get_result)
+    if not isinstance(result, BuildResult):
+        return _given_up(result)
+    if not await follow.heal_log(resources, job, result.log_sha256, result.log_size_bytes):
+        return {"outcome": Outcome.LOST.value, "cause": "the log that came here is not the phone's"}
+    for artifact in result.artifacts:
+        fault = await _fetch(resources, job, artifact)
+        if fault is not None:
+            return _given_up(fault)
+    seconds = {**result.stage_s, "fetch": time.monotonic() - began_s}
+    await stores.database.run(lambda c: build_store.add_stage_s(c, run_id, seconds))
+    collected = {"exit_code": result.exit_code, "log_sha256": result.log_sha256}
+    return {**collected, "cause": result.cause} if result.cause else collected
+
+
+async def explain(
+    resources: EngineResources, build_id: str, run_id: str, ended: dict[str, Any]
+) -> dict[str, Any]:
+    """Keep the digest of the log; what the phone could not say stands in it as the cause."""
+    stores = resources.stores
+    job = await handover.load(stores, build_id, run_id)
+    began_s = time.monotonic()
+    wanted = Filter(owner=job.build.owner, project=job.build.project, state=Phase.FINISHED.value, limit=1)
+    earlier = await stores.database.run(lambda c: build_store.find(c, wanted))
+    previous = None
+    if earlier:
+        before = await stores.database.run(lambda c: build_store.get_run(c, earlier[0].run_id))
+        previous = None if before is None else before.digest
+    digest, text = await to_thread.run_sync(make_explanation, stores, job.build, job.run, ended, previous)
+    seconds = {"explain": time.monotonic() - began_s}
+    await stores.database.run(
+        lambda c: build_store.update_run(c, run_id, digest=digest, digest_text=text),
+    )
+    await stores.database.run(lambda c: build_store.add_stage_s(c, run_id, seconds))
+    return {}
+
+
+async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact) -> BridgeError | None:
+    stores = resources.stores
+    if await stores.artifacts.size_bytes(artifact.sha256) is None:
+        scratch = stores.scratch / f"{job.run.id}.{artifact.index}"
+
+        async def fetch(port: PhonePort) -> Path:
+            await port.fetch(job.run_id, artifact, scratch)
+            return scratch
+
+        try:
+            fetched = await handover.with_patience(resources, job, fetch)
+            if not isinstance(fetched, Path):
+                return fetched
+            if await to_thread.run_sync(sha256_of, scratch) != artifact.sha256:
+                raise OSError(f"{artifact.path} changed on its way into the store")
+            await stores.artifacts.put(scratch, artifact.sha256)
+        finally:
+            scratch.unlink(missing_ok=True)
+    row = ArtifactRow(
+        build_id=job.build.id,
+        number=artifact.index,
+        run_id=job.run.id,
+        path=artifact.path,
+        kind=artifact.kind,
+        variant=artifact.variant,
+        size_bytes=artifact.size_bytes,
+        sha256=artifact.sha256,
+    )
+    await stores.database.run(lambda c: build_store.add_artifact(c, row))
+    log.info("artifact.stored", path=artifact.path, size_bytes=artifact.size_bytes)
+    return None
+
+
+def _given_up(fault: BridgeError | None) -> dict[str, Any]:
+    if fault is None:
+        raise RuntimeError("a fetch was given up without a fault")
+    # Gradle has ended: nothing is alive on the phone, so it needs no fence.
+    return {**handover.given_up(fault), "fence": False}

@@ -1,0 +1,119 @@
+"""What the engine asks of a phone, and who holds the connection to it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from builder_bridge.build import Artifact, BuildEvent, BuildResult, BuildSpec, RunId
+from builder_bridge.errors import BridgeError, PhoneLost
+from builder_bridge.workspace.snapshot import Snapshot
+
+
+class PhonePort(Protocol):
+    """An open way to the builder prefix of one phone; `builder_bridge.bridge.Bridge` is one."""
+
+    @property
+    def serial(self) -> str:
+        """The phone's own name."""
+        ...
+
+    @property
+    def route_name(self) -> str:
+        """How the prefix is reached."""
+        ...
+
+    async def info(self) -> Any:
+        """Give the prefix's contract and the phone's health."""
+        ...
+
+    async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:
+        """Hand a workspace over and start the run; the same run id is never started twice."""
+        ...
+
+    def follow(self, run_id: RunId, offset: int) -> AsyncIterator[BuildEvent]:
+        """Tell of a run from a byte of its log on, until its final state."""
+        ...
+
+    async def cancel(self, run_id: RunId) -> None:
+        """End a run; one that has ended already is no fault."""
+        ...
+
+    async def result(self, run_id: RunId) -> BuildResult:
+        """Give what came of an ended run."""
+        ...
+
+    async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> None:
+        """Bring an artifact here, its sha256 checked."""
+        ...
+
+
+OpenPhone = Callable[[str, str | None], AbstractAsyncContextManager[PhonePort]]
+"""(address, route or None for the first that works) → the open phone. Raises `BridgeError`s."""
+
+
+class PhoneLines:
+    """Keeps one connection to each phone in use, each owned by a task of its own.
+
+    A build's steps follow each other on one connection; after a fault the next `use` connects anew.
+    """
+
+    def __init__(self, open_phone: OpenPhone, tasks: TaskGroup) -> None:
+        self._open_phone = open_phone
+        self._tasks = tasks
+        self._lines: dict[str, _Line] = {}
+
+    @asynccontextmanager
+    async def use(self, address: str, route: str | None) -> AsyncIterator[PhonePort]:
+        """Lend the connection to a phone, opening it where there is none.
+
+        A `BridgeError` inside the block drops the connection, for its state is unknown then.
+        """
+        line = self._lines.get(address)
+        if line is None or line.is_over:
+            line = self._lines[address] = _Line()
+            self._tasks.start_soon(self._hold, line, address, route)
+        port = await line.opened()
+        try:
+            yield port
+        except BridgeError:
+            self.drop(address)
+            raise
+
+    def drop(self, address: str) -> None:
+        """Close the connection to a phone, if there is one."""
+        line = self._lines.pop(address, None)
+        if line is not None:
+            line.let_go.set()
+
+    async def _hold(self, line: "_Line", address: str, route: str | None) -> None:
+        try:
+            async with self._open_phone(address, route) as port:
+                line.port = port
+                line.ready.set()
+                await line.let_go.wait()
+        except BridgeError as fault:
+            line.fault = fault
+        finally:
+            line.is_over = True
+            line.ready.set()
+
+
+class _Line:
+    def __init__(self) -> None:
+        self.ready = anyio.Event()
+        self.let_go = anyio.Event()
+        self.port: PhonePort | None = None
+        self.fault: BridgeError | None = None
+        self.is_over = False
+
+    async def opened(self) -> PhonePort:
+        await self.ready.wait()
+        if self.fault is not None:
+            raise self.fault
+        if self.port is None or self.is_over:
+            raise PhoneLost("the connection to the phone was closed while it was asked for")
+        return self.port

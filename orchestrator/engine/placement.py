@@ -1,0 +1,144 @@
+"""Which waiting build goes to which free phone: the whole policy, as a pure function.
+
+Order: priority class, then the owner who has least under way, then age. Of the phones that fit, the
+one that built this project last is taken first, for it has the blobs and warm caches.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.settings import PhoneCare
+from orchestrator.store.records import BuildRow, PhoneRow
+
+PRIORITIES = {"urgent": 1, "normal": 2, "background": 3}
+"""Priority classes by name; a lower number goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A build that gets a phone."""
+
+    build_id: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What was decided: who gets which phone, and why each of the others still waits."""
+
+    placements: tuple[Placement, ...]
+    reasons: Mapping[str, str]
+
+
+def place(
+    waiting: Sequence[BuildRow], phones: Sequence[PhoneRow], under_way: Mapping[str, int], care: PhoneCare
+) -> Placing:
+    """Decide over all waiting builds at once.
+
+    `under_way` counts running builds by owner. One build that no phone fits never holds up another.
+    """
+    busy = Counter(under_way)
+    free = {phone.address: phone for phone in phones if phone.build_id is None and phone.stop_run is None}
+    left = list(waiting)
+    placements: list[Placement] = []
+    reasons: dict[str, str] = {}
+    while left:
+        left.sort(key=lambda build: (build.priority, busy[build.owner], build.created_s, build.id))
+        build = left.pop(0)
+        unfit = {phone.address: why_not(build, phone, care) for phone in phones}
+        fit = [phone for phone in free.values() if unfit[phone.address] is None]
+        if not fit:
+            reasons[build.id] = _why_waiting(build, phones, unfit)
+            continue
+        chosen = min(fit, key=lambda phone: (phone.last_project != project_key(build), phone.address))
+        placements.append(Placement(build.id, chosen.address))
+        del free[chosen.address]
+        busy[build.owner] += 1
+    return Placing(tuple(placements), reasons)
+
+
+def project_key(build: BuildRow) -> str:
+    """Name what a phone keeps warm of a build: the project of its owner."""
+    return f"{build.owner}/{build.project}"
+
+
+def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare) -> str | None:
+    """Say why a phone can not take a build, be it free or not; None where it can."""
+    if build.phone is not None:
+        if not phone.is_named(build.phone):
+            return "it is not the phone that was asked for"
+    elif phone.pool != build.pool:
+        return f"it is not in pool {build.pool}"
+    if phone.state != "online":
+        return f"it is {phone.state}" + (f": {phone.reason}" if phone.reason else "")
+    unwell = why_unwell(phone.health or {}, care)
+    return unwell or _why_unmatched(build.needs, phone.contract or {})
+
+
+def why_unwell(health: Mapping[str, Any], care: PhoneCare) -> str | None:
+    """Say why a phone should rest: low battery off the charger, heat, little storage."""
+    battery, charging = health.get("battery_percent"), health.get("is_charging")
+    if battery is not None and battery < care.min_battery_percent and charging is not True:
+        return f"its battery is at {battery} % and it is not charging"
+    heat = health.get("heat_celsius")
+    if heat is not None and heat > care.max_heat_celsius:
+        return f"it is {heat:.0f} °C hot"
+    free = health.get("free_bytes")
+    if free is not None and free < care.min_free_bytes:
+        return f"it has only {free >> 20} MiB of storage left"
+    return None
+
+
+def _at_least(wanted: Any, offered: Any) -> bool:
+    return int(offered) >= int(wanted)
+
+
+def _equal(wanted: Any, offered: Any) -> bool:
+    return str(wanted) == str(offered)
+
+
+def _among(wanted: Any, offered: Any) -> bool:
+    wishes: Iterable[Any] = wanted if isinstance(wanted, list) else [wanted]
+    return {str(wish) for wish in wishes} <= {str(offer) for offer in offered}
+
+
+_MATCHERS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "abi": ("abi", _equal),
+    "api_level": ("api_level", _at_least),
+    "jdk": ("jdk", _at_least),
+    "gradle": ("gradle", _equal),
+    "platforms": ("platforms", _among),
+    "agp": ("agp", _among),
+}
+"""What a build may need → where a contract says what the phone offers, and what counts as enough."""
+
+NEEDS = frozenset(_MATCHERS)
+"""The names that a build's needs may use."""
+
+
+def _why_unmatched(needs: Mapping[str, Any], contract: Mapping[str, Any]) -> str | None:
+    for need, wanted in needs.items():
+        key, is_enough = _MATCHERS[need]
+        offered = contract.get(key)
+        if offered is not None and not is_enough(wanted, offered):
+            return f"it offers {key} {_shown(offered)}, the build needs {_shown(wanted)}"
+    return None
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(str(each) for each in value) if isinstance(value, list) else str(value)
+
+
+def _why_waiting(build: BuildRow, phones: Sequence[PhoneRow], unfit: Mapping[str, str | None]) -> str:
+    able = [phone for phone in phones if unfit[phone.address] is None]
+    if able:
+        return "all phones that fit are busy" if len(able) > 1 else f"{able[0].address} is busy"
+    if build.phone is not None:
+        why = [unfit[phone.address] for phone in phones if phone.is_named(build.phone)]
+        return f"phone {build.phone}: {why[0]}" if why else f"no phone is called {build.phone}"
+    pool = [phone for phone in phones if phone.pool == build.pool]
+    if not pool:
+        return f"no phone is in pool {build.pool}"
+    return "; ".join(f"phone {phone.address}: {unfit[phone.address]}" for phone in pool[:4])

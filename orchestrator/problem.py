@@ -1,0 +1,153 @@
+"""Every error as `application/problem+json` (RFC 9457): code, hint and ids beside the standard fields."""
+
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from builder_bridge.errors import BridgeError
+from orchestrator.errors import Refusal
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(BaseModel):
+    """Why a request was not carried out, and what to do next."""
+
+    type: str = Field(examples=["urn:pocketbuild:problem:not_found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["there is no build 5f0c"])
+    code: str = Field(examples=["not_found"])
+    hint: str = Field(examples=["List what there is; ids are case-sensitive."])
+    request_id: str | None = Field(default=None, examples=["b7ad6b7169203331"])
+    errors: list[dict[str, Any]] | None = Field(
+        default=None, description="Where the body is wrong, if it is the body."
+    )
+
+
+def problem_response(
+    refusal: Refusal, request_id: str | None, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    """Answer with a refusal."""
+    extra = {"WWW-Authenticate": "Bearer"} if refusal.status == HTTPStatus.UNAUTHORIZED else {}
+    return _response(
+        refusal.status,
+        refusal.reason_code,
+        str(refusal),
+        refusal.hint,
+        request_id,
+        headers={**extra, **(headers or {})},
+    )
+
+
+def register(app: FastAPI) -> None:
+    """Let every error of an app leave it as a problem."""
+    app.add_exception_handler(Refusal, _on_refusal)
+    app.add_exception_handler(BridgeError, _on_bridge_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+    app.add_exception_handler(HTTPException, _on_http)
+    app.add_exception_handler(Exception, _on_defect)
+
+
+class PlainErrorsAsProblems:
+    """ASGI middleware: the framework answers a body over its limit in plain text; make it a problem."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything through but a plain-text 413."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_replaced = False
+
+        async def send_problem(message: Message) -> None:
+            nonlocal is_replaced
+            if message["type"] == "http.response.start" and message["status"] == 413:
+                kinds = [value for name, value in message["headers"] if name.lower() == b"content-type"]
+                if not kinds or not kinds[0].startswith(MEDIA_TYPE.encode()):
+                    is_replaced = True
+                    request_id = scope.get("state", {}).get("request_id")
+                    await _too_large(request_id)(scope, receive, send)
+                    return
+            if not is_replaced:
+                await send(message)
+
+        await self._app(scope, receive, send_problem)
+
+
+def _too_large(request_id: str | None) -> JSONResponse:
+    hint = "Send less, or raise limits.body_bytes or limits.upload_bytes in the settings."
+    return _response(413, "too_large", "the body is larger than this route takes", hint, request_id)
+
+
+def _id_of(request: Request) -> str | None:
+    found: str | None = getattr(request.state, "request_id", None)
+    return found
+
+
+async def _on_refusal(request: Request, fault: Exception) -> JSONResponse:
+    assert isinstance(fault, Refusal)
+    return problem_response(fault, _id_of(request))
+
+
+async def _on_bridge_error(request: Request, fault: Exception) -> JSONResponse:
+    assert isinstance(fault, BridgeError)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if not fault.may_have_run else HTTPStatus.BAD_GATEWAY
+    return _response(status, fault.code, str(fault), fault.hint, _id_of(request))
+
+
+async def _on_invalid(request: Request, fault: Exception) -> JSONResponse:
+    assert isinstance(fault, RequestValidationError)
+    errors = [
+        {"where": ".".join(str(step) for step in error["loc"]), "what": error["msg"]}
+        for error in fault.errors()
+    ]
+    detail = "; ".join(f"{error['where']}: {error['what']}" for error in errors[:5])
+    hint = "Compare the request with /openapi.json."
+    return _response(422, "invalid_request", detail, hint, _id_of(request), errors=errors)
+
+
+async def _on_http(request: Request, fault: Exception) -> JSONResponse:
+    assert isinstance(fault, HTTPException)
+    code = HTTPStatus(fault.status_code).name.lower()
+    hint = "The routes and their methods are in /openapi.json."
+    return _response(
+        fault.status_code, code, str(fault.detail), hint, _id_of(request), headers=dict(fault.headers or {})
+    )
+
+
+async def _on_defect(request: Request, fault: Exception) -> JSONResponse:
+    hint = "This is a defect of the service; its log has the details under the request id."
+    return _response(500, "internal", f"{type(fault).__name__} while answering", hint, _id_of(request))
+
+
+def _response(
+    status: int,
+    code: str,
+    detail: str,
+    hint: str,
+    request_id: str | None,
+    *,
+    errors: list[dict[str, Any]] | None = None,
+    headers: dict[str, str] | None = None,
+) -> JSONResponse:
+    problem = Problem(
+        type=f"urn:pocketbuild:problem:{code}",
+        title=HTTPStatus(status).phrase,
+        status=int(status),
+        detail=detail,
+        code=code,
+        hint=hint,
+        request_id=request_id,
+        errors=errors,
+    )
+    body = problem.model_dump(exclude_none=True)
+    return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)

@@ -1,0 +1,61 @@
+"""Artifacts of builds, with ranges and conditional requests; the ETag is the content's sha256."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+from fastapi.responses import StreamingResponse
+
+from orchestrator.errors import NotFound
+from orchestrator.ranges import answer_range
+from orchestrator.routes.context import PrincipalDep, ServiceDep
+from orchestrator.schema import ArtifactReply, artifact_reply
+from orchestrator.store import builds as build_store
+
+router = APIRouter(prefix="/v1/builds/{build_id}/artifacts", tags=["artifacts"])
+_MEDIA_TYPES = {"apk": "application/vnd.android.package-archive"}
+
+
+@router.get("")
+async def list_artifacts(build_id: str, service: ServiceDep, principal: PrincipalDep) -> list[ArtifactReply]:
+    """List what a build made."""
+    await service.desk.get(principal, build_id)
+    found = await service.stores.database.run(lambda c: build_store.artifacts_of(c, build_id))
+    return [artifact_reply(artifact) for artifact in found]
+
+
+@router.get("/{number}", response_class=Response)
+async def get_artifact(
+    build_id: str,
+    number: int,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    range_: Annotated[str | None, Header(alias="range", max_length=200)] = None,
+    if_none_match: Annotated[str | None, Header(max_length=2000)] = None,
+    if_range: Annotated[str | None, Header(max_length=200)] = None,
+) -> Response:
+    """Give an artifact's content, or a range of it, or 304 where the caller has it."""
+    await service.desk.get(principal, build_id)
+    found = await service.stores.database.run(lambda c: build_store.artifacts_of(c, build_id))
+    artifact = next((each for each in found if each.number == number), None)
+    if artifact is None:
+        raise NotFound(f"build {build_id} has no artifact {number}; it has {len(found)}")
+    etag = f'"{artifact.sha256}"'
+    headers = {"etag": etag, "cache-control": "private, max-age=31536000, immutable"}
+    if if_none_match is not None and _names(if_none_match, etag):
+        return Response(status_code=304, headers=headers)
+    if await service.stores.artifacts.size_bytes(artifact.sha256) is None:
+        raise NotFound(f"{artifact.path} of build {build_id} is no longer kept", code="artifact_removed")
+    span = answer_range(range_ if if_range in (None, etag) else None, artifact.size_bytes)
+    filename = artifact.path.rpartition("/")[2].replace('"', "").encode("ascii", "replace").decode()
+    headers["content-disposition"] = f'attachment; filename="{filename}"'
+    return StreamingResponse(
+        service.stores.artifacts.read(artifact.sha256, span.start, span.end),
+        status_code=span.status,
+        media_type=_MEDIA_TYPES.get(artifact.kind, "application/octet-stream"),
+        headers={**headers, **span.headers},
+    )
+
+
+def _names(if_none_match: str, etag: str) -> bool:
+    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return "*" in tags or etag in tags

@@ -1,0 +1,141 @@
+"""Logs of builds: by bytes, by lines, by pattern, live; and the digest made of them."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from anyio import to_thread
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import PlainTextResponse, StreamingResponse
+from fastapi.sse import EventSourceResponse, ServerSentEvent
+
+from orchestrator.access import Principal
+from orchestrator.errors import NotFound
+from orchestrator.feed import parse_position
+from orchestrator.ranges import RangeOfBytes, answer_range
+from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
+from orchestrator.schema import DigestReply, LineReply, SearchReply
+from orchestrator.store import builds as build_store
+from orchestrator.store.records import BuildRow, RunRow, run_id_of
+
+router = APIRouter(prefix="/v1/builds/{build_id}", tags=["logs"])
+CHUNK_BYTES = 1 << 18
+MAX_OFFSET = 1 << 50
+Attempt = Annotated[
+    int | None, Query(ge=1, le=1_000_000, description="Which attempt; the latest by default.")
+]
+Offset = Annotated[int | None, Query(ge=0, le=MAX_OFFSET)]
+
+
+@router.get("/log", response_class=PlainTextResponse)
+async def read_log(
+    build_id: str,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    offset: Offset = None,
+    attempt: Attempt = None,
+    range_: Annotated[str | None, Header(alias="range", max_length=200)] = None,
+) -> Response:
+    """Give the log's bytes as they came from the phone, whole or from an offset, or a `Range` of them."""
+    build = await service.desk.get(principal, build_id)
+    run_id = _run_id(build, attempt)
+    size = service.stores.logs.size_bytes(run_id)
+    span = (
+        answer_range(range_, size) if offset is None else RangeOfBytes(min(offset, size), size, size, False)
+    )
+
+    async def chunks() -> AsyncIterator[bytes]:
+        at = span.start
+        while at < span.end:
+            data = await to_thread.run_sync(
+                service.stores.logs.read, run_id, at, min(CHUNK_BYTES, span.end - at)
+            )
+            if not data:
+                return
+            at += len(data)
+            yield data
+
+    return StreamingResponse(
+        chunks(),
+        status_code=span.status,
+        media_type="text/plain; charset=utf-8",
+        headers={**span.headers, "x-log-complete": str(build.is_finished).lower()},
+    )
+
+
+@router.get("/log/lines")
+async def read_log_lines(
+    build_id: str,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    first: Annotated[int, Query(ge=-(10**9), le=10**9, description="Negative counts from the end.")] = -200,
+    count: Annotated[int, Query(ge=1, le=5000)] = 200,
+    attempt: Attempt = None,
+) -> LineReply:
+    """Give lines of the log; without arguments its tail."""
+    build = await service.desk.get(principal, build_id)
+    found = await to_thread.run_sync(service.stores.logs.lines, _run_id(build, attempt), first, count)
+    return LineReply(first=found.first, lines=list(found.lines), total=found.total)
+
+
+@router.get("/log/search")
+async def search_log(
+    build_id: str,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    pattern: Annotated[str, Query(min_length=1, max_length=1000)],
+    max_hits: Annotated[int, Query(ge=1, le=1000)] = 100,
+    attempt: Attempt = None,
+) -> SearchReply:
+    """Find the lines that match a regular expression (RE2 syntax)."""
+    build = await service.desk.get(principal, build_id)
+    lines, hits, total = await to_thread.run_sync(
+        service.stores.logs.search, _run_id(build, attempt), pattern, max_hits
+    )
+    return SearchReply(lines=list(lines), hits=hits, total=total)
+
+
+@router.get("/log/live", response_class=EventSourceResponse)
+async def follow_log(
+    build_id: str,
+    request: Request,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    offset: Offset = None,
+    last_event_id: Annotated[str | None, Header(max_length=64)] = None,
+) -> AsyncIterator[ServerSentEvent]:
+    """Follow a build: events `state`, `log`, `attempt` and `end`; ids are byte offsets to go on from."""
+    async for event in service.feed.follow(principal, build_id, parse_position(last_event_id, offset)):
+        yield event
+
+
+@router.get("/problems")
+async def list_problems(
+    build_id: str, service: ServiceDep, principal: PrincipalDep
+) -> list[dict[str, object]]:
+    """Give the problems that the log of an ended run shows, first cause first."""
+    run = await _explained(service, principal, build_id)
+    problems: list[dict[str, object]] = (run.digest or {}).get("problems", [])
+    return problems
+
+
+@router.get("/digest")
+async def read_digest(build_id: str, service: ServiceDep, principal: PrincipalDep) -> DigestReply:
+    """Give what a person or a model should read first of an ended build."""
+    run = await _explained(service, principal, build_id)
+    return DigestReply(build=build_id, text=run.digest_text or "", digest=run.digest or {})
+
+
+def _run_id(build: BuildRow, attempt: int | None) -> str:
+    return build.run_id if attempt is None else run_id_of(build.id, attempt)
+
+
+async def _explained(service: Service, principal: Principal, build_id: str) -> RunRow:
+    build = await service.desk.get(principal, build_id)
+    run = await service.stores.database.run(lambda c: build_store.get_run(c, build.run_id))
+    if run is None or run.digest is None:
+        raise NotFound(
+            f"build {build_id} has no digest; it is {build.outcome or build.state}",
+            code="no_digest",
+            hint="A digest is made when Gradle has ended; a build that no phone began has none.",
+        )
+    return run

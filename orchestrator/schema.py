@@ -1,0 +1,286 @@
+"""Bodies of requests and replies of the HTTP API. Nothing else uses them."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from orchestrator.engine.placement import PRIORITIES
+from orchestrator.store.records import ArtifactRow, BuildRow, PhoneRow, RunRow
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+TaskPath = Annotated[str, StringConstraints(pattern=r"^[:A-Za-z0-9_.][:A-Za-z0-9_.-]{0,199}$")]
+GradleArgument = Annotated[str, StringConstraints(pattern=r"^-[^\x00-\x1f]{1,999}$")]
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9 _.-]{0,99}$")]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WorkspaceFile(_Body):
+    """A file of a workspace whose content was sent as a blob."""
+
+    path: Text = Field(examples=["app/build.gradle"])
+    sha256: Sha256 = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    is_executable: bool = False
+
+
+class BuildRequest(_Body):
+    """A wish for a build. Exactly one of `path`, `workspace` and `files` says what is built."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"path": "/home/me/projects/hello", "tasks": ["assembleDebug"]},
+                {"workspace": "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"},
+            ]
+        }
+    )
+
+    path: Text | None = Field(default=None, description="A folder of the service's host, inside its roots.")
+    workspace: Sha256 | None = Field(default=None, description="The fingerprint of a workspace sent before.")
+    files: list[WorkspaceFile] | None = Field(
+        default=None, max_length=100_000, description="Files whose contents were sent as blobs."
+    )
+    name: Name | None = Field(default=None, description="The project's name; the folder's by default.")
+    tasks: list[TaskPath] = Field(default=["assembleDebug"], min_length=1, max_length=50)
+    args: list[GradleArgument] = Field(default=[], max_length=100)
+    clean: bool = False
+    project_dir: Text = Field(default=".", description="The Gradle root inside the workspace.")
+    deadline_s: float = Field(default=3600.0, gt=0, le=30 * 86_400)
+    phone: Text | None = Field(default=None, description="The address or serial of the one phone to use.")
+    pool: Name = Field(default="default", description="Which phones may take it.")
+    needs: dict[str, int | str | list[str]] = Field(
+        default={},
+        description="What the phone must offer: abi, api_level, jdk, gradle, agp, platforms.",
+        examples=[{"jdk": 17, "platforms": ["android-36"]}],
+    )
+    priority: Literal["urgent", "normal", "background"] = "normal"
+    force: bool = Field(default=False, description="Build again although this content was built before.")
+
+
+class RunReply(_Body):
+    """One attempt of a build on a phone."""
+
+    id: str
+    attempt: int
+    phone: str
+    host: str
+    route: str | None
+    state: str
+    detail: str | None
+    created: datetime
+    finished: datetime | None
+    log_size_bytes: int | None
+    log_sha256: str | None
+    stage_s: dict[str, float] = Field(description="Seconds by stage name.")
+
+
+class ArtifactReply(_Body):
+    """A file that the build made; its content is at `/v1/builds/{id}/artifacts/{number}`."""
+
+    number: int
+    path: str
+    kind: str
+    variant: str | None
+    size_bytes: int
+    sha256: str
+
+
+class BuildReply(_Body):
+    """A build as it is now."""
+
+    id: str
+    owner: str
+    project: str
+    workspace: str
+    tasks: list[str]
+    args: list[str]
+    state: Literal["queued", "running", "finished"]
+    stage: str = Field(description="queue, start, scan, upload, unpack, gradle, collect, fetch or end.")
+    reason: str | None = Field(description="Why it waits, or what to do about its end.")
+    outcome: Literal["succeeded", "failed", "cancelled", "timed_out", "lost", "refused"] | None
+    exit_code: int | None
+    cause: str | None
+    phone: str | None
+    pool: str
+    priority: str
+    attempt: int
+    is_cancel_asked: bool
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+    runs: list[RunReply] = []
+    artifacts: list[ArtifactReply] = []
+
+
+class BuildAccepted(BuildReply):
+    """The build that answers a wish; `is_joined` where it was there already."""
+
+    is_joined: bool
+
+
+class BuildPage(_Body):
+    """Some builds, newest first; `next` is the cursor of the following page."""
+
+    builds: list[BuildReply]
+    next: str | None
+
+
+class DigestReply(_Body):
+    """What a person or a model should read of a build first."""
+
+    build: str
+    text: str
+    digest: dict[str, Any]
+
+
+class LineReply(_Body):
+    """Lines of a log; `first` counts from 0."""
+
+    first: int
+    lines: list[str]
+    total: int
+
+
+class SearchReply(_Body):
+    """Where a pattern matches: `lines` holds line numbers, counted from 0."""
+
+    lines: list[int]
+    hits: int
+    total: int
+
+
+class MissingRequest(_Body):
+    """Contents that the caller has."""
+
+    sha256: list[Sha256] = Field(max_length=100_000)
+
+
+class MissingReply(_Body):
+    """Those of them that the service lacks."""
+
+    missing: list[str]
+
+
+class WorkspaceReply(_Body):
+    """A workspace that the service keeps now."""
+
+    workspace: str
+    name: str
+    files: int
+    size_bytes: int
+    notes: list[str] = []
+
+
+class PhoneRequest(_Body):
+    """A phone to be known; `address` is `HOST:PORT` or a serial."""
+
+    address: Text = Field(examples=["192.168.1.20:5555"])
+    pool: Name | None = "default"
+    route: Name | None = None
+
+
+class PhoneReply(_Body):
+    """A phone, what it offers, how it is, and who holds it."""
+
+    address: str
+    serial: str | None
+    host: str
+    pool: str | None
+    route: str | None
+    state: str
+    reason: str | None
+    build: str | None = Field(description="The build that holds it; hidden where it is another owner's.")
+    is_busy: bool
+    contract: dict[str, Any] | None
+    health: dict[str, Any] | None
+    seen: datetime | None
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """Turn seconds since 1970 into a time with its zone."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def run_reply(run: RunRow) -> RunReply:
+    """Show a run."""
+    created = moment(run.created_s)
+    assert created is not None
+    return RunReply(
+        id=run.id,
+        attempt=run.attempt,
+        phone=run.phone,
+        host=run.host,
+        route=run.route,
+        state=run.state,
+        detail=run.detail,
+        created=created,
+        finished=moment(run.finished_s),
+        log_size_bytes=run.log_size_bytes,
+        log_sha256=run.log_sha256,
+        stage_s={name: round(seconds, 4) for name, seconds in run.stage_s.items()},
+    )
+
+
+def build_fields(
+    build: BuildRow, runs: list[RunRow] | None = None, artifacts: list[ArtifactRow] | None = None
+) -> dict[str, Any]:
+    """Give the fields of a reply about a build."""
+    names = {number: name for name, number in PRIORITIES.items()}
+    return {
+        "id": build.id,
+        "owner": build.owner,
+        "project": build.project,
+        "workspace": build.fingerprint,
+        "tasks": build.spec["tasks"],
+        "args": build.spec["args"],
+        "state": build.state,
+        "stage": build.stage,
+        "reason": build.reason,
+        "outcome": build.outcome,
+        "exit_code": build.exit_code,
+        "cause": build.cause,
+        "phone": build.phone,
+        "pool": build.pool,
+        "priority": names.get(build.priority, str(build.priority)),
+        "attempt": build.attempt,
+        "is_cancel_asked": bool(build.cancel_asked),
+        "created": moment(build.created_s),
+        "started": moment(build.started_s),
+        "finished": moment(build.finished_s),
+        "runs": [run_reply(run) for run in runs or []],
+        "artifacts": [artifact_reply(artifact) for artifact in artifacts or []],
+    }
+
+
+def artifact_reply(artifact: ArtifactRow) -> ArtifactReply:
+    """Show an artifact."""
+    return ArtifactReply(
+        number=artifact.number,
+        path=artifact.path,
+        kind=artifact.kind,
+        variant=artifact.variant,
+        size_bytes=artifact.size_bytes,
+        sha256=artifact.sha256,
+    )
+
+
+def phone_reply(phone: PhoneRow, build: str | None) -> PhoneReply:
+    """Show a phone; `build` is the id of its build where the reader may know it."""
+    return PhoneReply(
+        address=phone.address,
+        serial=phone.serial,
+        host=phone.host,
+        pool=phone.pool,
+        route=phone.route,
+        state=phone.state,
+        reason=phone.reason,
+        build=build,
+        is_busy=phone.build_id is not None,
+        contract=phone.contract,
+        health=phone.health,
+        seen=moment(phone.seen_s),
+    )

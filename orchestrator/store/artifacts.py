@@ -1,0 +1,84 @@
+"""Content of artifacts under its own sha256, in a folder or in an object store (S3 by URL).
+
+A content is put once however many builds made it; deleting asks the database first who still
+needs it.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import obstore
+from anyio import to_thread
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from orchestrator.errors import NotFound
+
+CHUNK_BYTES = 1 << 20
+
+
+class ArtifactStore:
+    """Put and get content by sha256."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def put(self, source: Path, sha256: str) -> None:
+        """Take the content of a file, unless it is there already."""
+        if await self.size_bytes(sha256) is None:
+            await obstore.put_async(self._store, _key(sha256), source)
+
+    async def size_bytes(self, sha256: str) -> int | None:
+        """Say how large a content is, None where it is not in the store."""
+        try:
+            return int((await obstore.head_async(self._store, _key(sha256)))["size"])
+        except FileNotFoundError:
+            return None
+
+    async def read(self, sha256: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """Give bytes `start` up to `end` in pieces.
+
+        Raises `NotFound` where retention has removed the content.
+        """
+        while start < end:
+            piece_end = min(end, start + CHUNK_BYTES)
+            try:
+                piece = await obstore.get_range_async(self._store, _key(sha256), start=start, end=piece_end)
+            except FileNotFoundError as fault:
+                raise NotFound(f"the content {sha256} is no longer kept") from fault
+            yield bytes(piece)
+            start = piece_end
+
+    async def copy_to(self, sha256: str, destination: Path) -> None:
+        """Write a content into a file of this host, for tools that want a file."""
+        size = await self.size_bytes(sha256)
+        if size is None:
+            raise NotFound(f"the content {sha256} is no longer kept")
+        with destination.open("wb") as file:
+            async for piece in self.read(sha256, 0, size):
+                await to_thread.run_sync(file.write, piece)
+
+    async def remove(self, sha256: str) -> None:
+        """Delete a content; one that is not there is no fault."""
+        try:
+            await obstore.delete_async(self._store, _key(sha256))
+        except FileNotFoundError:
+            return
+
+
+def open_artifact_store(url: str | None, folder: Path) -> ArtifactStore:
+    """Open the store at a URL (`s3://bucket/prefix`, `file:///…`), or in a folder where there is none."""
+    if url is not None:
+        return ArtifactStore(from_url(url))
+    folder.mkdir(parents=True, exist_ok=True)
+    return ArtifactStore(LocalStore(folder))
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _key(sha256: str) -> str:
+    return f"sha256/{sha256[:2]}/{sha256}"

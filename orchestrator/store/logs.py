@@ -1,0 +1,223 @@
+"""Logs of runs: one append-only file each, found in by line through newline counts per block.
+
+A log belongs to a run, not to a build: the size of the file is the offset at which the phone's log
+is read on, so a second attempt must never find the bytes of the first.
+"""
+
+import bisect
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BufferedReader, FileIO
+from pathlib import Path
+
+import re2
+
+from orchestrator.bell import Bells
+from orchestrator.errors import BadRequest
+
+BLOCK_BYTES = 65_536
+MAX_LINE_BYTES = 64_000
+MAX_PATTERN_CHARS = 1_000
+MAX_CACHED_INDEXES = 64
+_SEARCH_BYTES = 4 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class LinesOfLog:
+    """Lines of a log without their ends; `first` counts from 0, `total` is of the whole log so far."""
+
+    first: int
+    lines: tuple[str, ...]
+    total: int
+
+
+@dataclass(slots=True)
+class _Index:
+    """`before[i]` is the number of newlines before block i."""
+
+    before: list[int] = field(default_factory=lambda: [0])
+    size_bytes: int = 0
+    tail: int = 0
+    ends_open: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.before[-1] + self.tail + self.ends_open
+
+
+class LogBook:
+    """All logs of one data folder. Reading is for worker threads; appending is cheap enough for any."""
+
+    def __init__(self, folder: Path, bells: Bells) -> None:
+        self._folder = folder
+        self._bells = bells
+        self._indexes: OrderedDict[str, _Index] = OrderedDict()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def path(self, run_id: str) -> Path:
+        """Say where the log of a run lies, be it there or not."""
+        return self._folder / f"{run_id}.log"
+
+    def size_bytes(self, run_id: str) -> int:
+        """Give the size so far, 0 where there is no log yet."""
+        try:
+            return self.path(run_id).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def sha256(self, run_id: str) -> str:
+        """Hash the whole log."""
+        path = self.path(run_id)
+        if not path.exists():
+            return hashlib.sha256().hexdigest()
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+    @contextmanager
+    def appending(self, run_id: str) -> Iterator["LogWriter"]:
+        """Open a log for its one writer."""
+        with self.path(run_id).open("ab", buffering=0) as file:
+            yield LogWriter(file, run_id, self._bells)
+
+    def read(self, run_id: str, offset: int, size_bytes: int) -> bytes:
+        """Give up to so many bytes from an offset on."""
+        try:
+            with self.path(run_id).open("rb") as file:
+                file.seek(offset)
+                return file.read(size_bytes)
+        except FileNotFoundError:
+            return b""
+
+    def lines(self, run_id: str, first: int, count: int) -> LinesOfLog:
+        """Give lines from `first` on; a negative `first` counts from the end."""
+        index = self._index(run_id)
+        total = index.total
+        start = max(0, total + first) if first < 0 else min(first, total)
+        block = max(0, bisect.bisect_right(index.before, start) - 1)
+        # A line may begin in a block before the one in which its number is first counted.
+        while block > 0 and index.before[block] == start:
+            block -= 1
+        offset, skip = block * BLOCK_BYTES, start - index.before[block]
+        with self._reading(run_id) as file:
+            file.seek(offset)
+            for _ in range(skip):
+                _skip_line(file)
+            lines = [_read_line(file) for _ in range(min(count, total - start))]
+        return LinesOfLog(start, tuple(lines), total)
+
+    def search(self, run_id: str, pattern: str, max_hits: int) -> tuple[tuple[int, ...], int, int]:
+        """Find lines that match a regular expression (RE2: linear time).
+
+        Gives the numbers of the first `max_hits` matching lines, how many match in all, and how
+        many lines there are. Raises `BadRequest` for a pattern that RE2 does not take.
+        """
+        expression = _compile(pattern)
+        found: list[int] = []
+        hits = line = 0
+        with self._reading(run_id) as file:
+            while chunk := file.read(_SEARCH_BYTES):
+                chunk += file.readline()
+                counted_to, last = 0, -1
+                for match in expression.finditer(chunk):
+                    if match.start() == len(chunk):
+                        break
+                    line += chunk.count(b"\n", counted_to, match.start())
+                    counted_to = match.start()
+                    if line != last:
+                        hits, last = hits + 1, line
+                        if len(found) < max_hits:
+                            found.append(line)
+                line += chunk.count(b"\n", counted_to)
+        return tuple(found), hits, self._index(run_id).total
+
+    def remove(self, run_id: str) -> None:
+        """Delete a log."""
+        self.path(run_id).unlink(missing_ok=True)
+        self._indexes.pop(run_id, None)
+
+    def _reading(self, run_id: str) -> BufferedReader:
+        path = self.path(run_id)
+        return (path if path.exists() else Path("/dev/null")).open("rb")
+
+    def _index(self, run_id: str) -> _Index:
+        index = self._indexes.pop(run_id, None) or _Index()
+        size = self.size_bytes(run_id)
+        if size != index.size_bytes:
+            index = self._extended(run_id, index)
+        self._indexes[run_id] = index
+        while len(self._indexes) > MAX_CACHED_INDEXES:
+            self._indexes.popitem(last=False)
+        return index
+
+    def _extended(self, run_id: str, old: _Index) -> _Index:
+        before = list(old.before)
+        offset = (len(before) - 1) * BLOCK_BYTES
+        tail, ends_open, size = 0, old.ends_open, offset
+        with self._reading(run_id) as file:
+            file.seek(offset)
+            while block := file.read(BLOCK_BYTES):
+                size += len(block)
+                ends_open = not block.endswith(b"\n")
+                if len(block) == BLOCK_BYTES:
+                    before.append(before[-1] + block.count(b"\n"))
+                else:
+                    tail = block.count(b"\n")
+        return _Index(before, size, tail, ends_open)
+
+
+class LogWriter:
+    """Appends what came from a phone, in order and at the right place."""
+
+    def __init__(self, file: FileIO, run_id: str, bells: Bells) -> None:
+        self._file = file
+        self._bell = bells.of(f"log:{run_id.rpartition('-')[0]}")
+        self.offset = file.seek(0, 2)
+
+    def append(self, offset: int, data: bytes) -> bytes:
+        """Write bytes that stand at `offset` in the phone's log; give what was new of them.
+
+        Bytes that are there already are dropped; a gap raises, for it would shift all that follows.
+        """
+        if offset > self.offset:
+            raise ValueError(f"log bytes {self.offset}..{offset} are missing")
+        new = data[self.offset - offset :]
+        view = memoryview(new)
+        while view:
+            written = self._file.write(view)
+            self.offset += written
+            view = view[written:]
+        if new:
+            self._bell.ring()
+        return new
+
+
+def _compile(pattern: str) -> "re2._Regexp":
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise BadRequest(f"the pattern has {len(pattern)} characters, more than {MAX_PATTERN_CHARS}")
+    options = re2.Options()
+    options.log_errors = False
+    options.never_nl = True
+    options.max_mem = 16 * 2**20
+    try:
+        return re2.compile(f"(?m){pattern}".encode(), options)
+    except re2.error as fault:
+        raise BadRequest(
+            f"the pattern is not a regular expression of RE2: {fault}",
+            code="bad_pattern",
+            hint="RE2 has no back-references and no look-around.",
+        ) from fault
+
+
+def _skip_line(file: BufferedReader) -> None:
+    while (piece := file.readline(BLOCK_BYTES)) and not piece.endswith(b"\n"):
+        pass
+
+
+def _read_line(file: BufferedReader) -> str:
+    piece = file.readline(MAX_LINE_BYTES)
+    if piece and not piece.endswith(b"\n"):
+        _skip_line(file)
+    return piece.rstrip(b"\r\n").decode("utf-8", "replace")

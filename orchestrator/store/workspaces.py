@@ -1,0 +1,218 @@
+"""Workspaces as they were when a build was asked for, kept by fingerprint.
+
+A build may wait for a phone for hours while its workspace changes, so the content is taken at
+once: each file once as a blob under its sha256, and a tree of hard links for each fingerprint.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from builder_bridge.workspace.scan import read_chunks
+from builder_bridge.workspace.snapshot import Snapshot, SnapshotFile, SnapshotLink
+from orchestrator.errors import NotFound, Unprocessable
+
+SHA256_HEX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
+    """A file of a workspace that is put together from blobs."""
+
+    path: str
+    sha256: str
+    is_executable: bool = False
+
+
+class WorkspaceStore:
+    """Takes workspaces in and gives them back as snapshots. All of it blocks: call it in threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._blobs = folder / "blobs"
+        self._trees = folder / "trees"
+        self._incoming = folder / "incoming"
+        for each in (self._blobs, self._trees, self._incoming):
+            each.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def incoming(self) -> Iterator[Path]:
+        """Give an empty folder on the same disk that is gone after the block."""
+        folder = Path(tempfile.mkdtemp(dir=self._incoming))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def has_blob(self, sha256: str) -> bool:
+        """Say whether a content is here already."""
+        return self._blob(sha256).exists()
+
+    def take_blob(self, source: Path, sha256: str) -> None:
+        """Move a file, whose digest the caller has checked, in under its sha256."""
+        target = self._blob(sha256)
+        target.parent.mkdir(exist_ok=True)
+        source.replace(target)
+
+    def adopt(self, snapshot: Snapshot) -> None:
+        """Take the content of a snapshot in; raises `WorkspaceFault` where it changes meanwhile."""
+        if self._tree(snapshot.fingerprint).exists():
+            return
+        with self.incoming() as folder:
+            for number, file in enumerate(snapshot.files):
+                if self.has_blob(file.sha256):
+                    continue
+                part = folder / str(number)
+                with part.open("wb") as out:
+                    out.writelines(read_chunks(snapshot, file))
+                self.take_blob(part, file.sha256)
+        self._plant(snapshot)
+
+    def assemble(self, name: str, place: str, files: Iterable[ManifestFile]) -> Snapshot:
+        """Make a workspace of blobs that were sent before.
+
+        Raises `Unprocessable` for paths that leave the workspace or clash, and names the first
+        content that is not here.
+        """
+        entries = sorted((_checked(file) for file in files), key=lambda file: file.path)
+        seen: set[str] = set()
+        found = []
+        for file in entries:
+            parents = {str(parent) for parent in PurePosixPath(file.path).parents}
+            if file.path in seen or parents & seen:
+                raise Unprocessable(f"{file.path} clashes with another path", code="bad_manifest")
+            seen.add(file.path)
+            if not self.has_blob(file.sha256):
+                raise Unprocessable(
+                    f"content {file.sha256} of {file.path} is not here",
+                    code="blob_missing",
+                    hint="Ask POST /v1/blobs/missing, send what it names, then ask again.",
+                )
+            size = self._blob(file.sha256).stat().st_size
+            found.append(SnapshotFile(file.path, size, file.sha256, 0o755 if file.is_executable else 0o644))
+        snapshot = Snapshot(Path("/"), name, place, tuple(found))
+        self._plant(snapshot)
+        return self.get(snapshot.fingerprint, name, place)
+
+    def get(self, fingerprint: str, name: str, place: str) -> Snapshot:
+        """Give a kept workspace as a snapshot whose root is its tree here."""
+        tree = self._tree(fingerprint)
+        try:
+            manifest: Mapping[str, Any] = json.loads((tree / "manifest.json").read_text())
+        except FileNotFoundError as fault:
+            raise NotFound(f"no workspace {fingerprint} is kept", code="unknown_workspace") from fault
+        os.utime(tree)
+        return Snapshot(
+            root=tree / "files",
+            name=name,
+            place=place,
+            files=tuple(SnapshotFile(**file) for file in manifest["files"]),
+            links=tuple(SnapshotLink(**link) for link in manifest["links"]),
+        )
+
+    def has(self, fingerprint: str) -> bool:
+        """Say whether a workspace is kept."""
+        return self._tree(fingerprint).exists()
+
+    def size_bytes(self) -> int:
+        """Say how much all blobs take."""
+        return sum(path.stat().st_size for path in self._blobs.rglob("*") if path.is_file())
+
+    def remove(self, fingerprint: str) -> None:
+        """Forget a workspace; blobs that no other one shares go with `remove_unused_blobs`."""
+        shutil.rmtree(self._tree(fingerprint), ignore_errors=True)
+
+    def fingerprints(self) -> list[tuple[str, float]]:
+        """Give each kept workspace with the time it was last used."""
+        return [(path.name, path.stat().st_mtime) for path in self._trees.iterdir()]
+
+    def remove_unused_blobs(self, idle_s: float, *, dry_run: bool) -> int:
+        """Delete blobs that no tree holds and nobody touched for so long; give the bytes they take."""
+        freed, before = 0, time.time() - idle_s
+        for path in self._blobs.rglob("*"):
+            if not path.is_file():
+                continue
+            status = path.stat()
+            if status.st_nlink == 1 and status.st_mtime < before:
+                freed += status.st_size
+                if not dry_run:
+                    path.unlink(missing_ok=True)
+        return freed
+
+    def sweep_incoming(self, idle_s: float) -> None:
+        """Delete what a killed process left half received."""
+        before = time.time() - idle_s
+        for path in self._incoming.iterdir():
+            if path.stat().st_mtime < before:
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _plant(self, snapshot: Snapshot) -> None:
+        tree = self._tree(snapshot.fingerprint)
+        if tree.exists():
+            return
+        with self.incoming() as folder:
+            root = folder / "tree"
+            made: set[Path] = set()
+            for file in snapshot.files:
+                target = root / "files" / file.path
+                if target.parent not in made:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    made.add(target.parent)
+                target.hardlink_to(self._blob(file.sha256))
+            for link in snapshot.links:
+                target = root / "files" / link.path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(link.target)
+            (root / "files").mkdir(parents=True, exist_ok=True)
+            files = [_without_content(file) for file in snapshot.files]
+            manifest = {"files": files, "links": [asdict(link) for link in snapshot.links]}
+            (root / "manifest.json").write_text(json.dumps(manifest))
+            try:
+                root.rename(tree)
+            except OSError:
+                if not tree.exists():  # somebody else planted the same content first
+                    raise
+
+    def _blob(self, sha256: str) -> Path:
+        return self._blobs / sha256[:2] / sha256
+
+    def _tree(self, fingerprint: str) -> Path:
+        return self._trees / fingerprint
+
+
+def place_of(owner: str, name: str) -> str:
+    """Name the place of an uploaded workspace, so that the phone keeps what it has of it."""
+    return hashlib.sha256(f"upload\0{owner}\0{name}".encode()).hexdigest()[:20]
+
+
+def is_sha256(text: str) -> bool:
+    """Say whether a text is a sha256 in lower-case hexadecimal."""
+    return len(text) == SHA256_HEX and set(text) <= set("0123456789abcdef")
+
+
+def _without_content(file: SnapshotFile) -> dict[str, Any]:
+    return {"path": file.path, "size_bytes": file.size_bytes, "sha256": file.sha256, "mode": file.mode}
+
+
+def _checked(file: ManifestFile) -> ManifestFile:
+    path = PurePosixPath(file.path)
+    bad = (
+        path.is_absolute()
+        or not path.parts
+        or ".." in path.parts
+        or "\0" in file.path
+        or "\\" in file.path
+        or str(path) != file.path
+    )
+    if bad or not is_sha256(file.sha256):
+        raise Unprocessable(
+            f"{file.path!r} is no path inside a workspace, or its sha256 is malformed", code="bad_manifest"
+        )
+    return file

@@ -1,0 +1,27 @@
+"""Serves a folder of fake phones until it is killed: `python service_process.py DATA PHONES [HOST_ID]`."""
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+
+from orchestrator.app import create_app
+from orchestrator.observe import set_up_logs
+from orchestrator.serving import serving
+from orchestrator.settings import load_settings
+from tests.orchestrator.fakes import folder_phones
+
+
+async def serve(data_dir: Path, phones: Path) -> None:
+    settings = load_settings(data_dir=data_dir).settings
+    set_up_logs(settings)
+    async with serving(create_app(settings, folder_phones(phones)), "127.0.0.1", 0) as url:
+        (data_dir / "url.tmp").write_text(url)
+        (data_dir / "url.tmp").rename(data_dir / "url")
+        await anyio.sleep_forever()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("POCKETBUILD_LOG_FORMAT", "json")
+    anyio.run(serve, Path(sys.argv[1]), Path(sys.argv[2]))
