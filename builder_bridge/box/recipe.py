@@ -18,6 +18,7 @@ _MAKING_MODULES = (
     "prefix.py",
     "recipe.py",
     "root.py",
+    "toolchain.py",
 )
 
 

@@ -5,7 +5,7 @@ import shutil
 import time
 from pathlib import Path
 
-from builder_bridge.box import adbd, layout, prefix
+from builder_bridge.box import adbd, layout, prefix, toolchain
 from builder_bridge.box.host import (
     KEYRING,
     Progress,
@@ -84,7 +84,8 @@ def _make(kind: Kind, root: Path, progress: Progress) -> None:
     _compile_parts(root)
     _make_adbd_variants(root)
     if kind is Kind.AGP:
-        prefix.install_builder(root, architecture(), f"box-{digest(kind, architecture())}", progress)
+        tools = toolchain.install_toolchain(root, architecture(), progress)
+        prefix.make_prefixes(root, architecture(), f"box-{digest(kind, architecture())}", tools)
 
 
 def _compile_parts(root: Path) -> None:
