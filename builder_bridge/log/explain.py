@@ -1,0 +1,244 @@
+"""One failure of Gradle → the problems it adds, and those it only points at.
+
+A block adds one problem with the innermost cause, unless it points at diagnostics that the log has
+elsewhere ("Compilation error. See log for more details") or repeats one. Blocks about dependencies
+add one for each module, blocks about Kotlin scripts one for each `Line N:`.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from builder_bridge.log.causes import Cause, Failure, cause_tree, task_of, where_of
+from builder_bridge.log.problem import Problem, Severity, Tool
+from builder_bridge.log.problems.finding import ERROR_WORDS
+
+ANY_TOOL = frozenset(Tool) - {Tool.GRADLE}
+_COMPILERS = frozenset({Tool.KOTLINC, Tool.KSP, Tool.KAPT, Tool.JAVAC})
+
+_POINTERS: tuple[tuple[frozenset[Tool], str], ...] = (
+    (_COMPILERS, r"(?:Compilation|Internal compiler) error\. See log|Compilation failed; see the compiler"),
+    (
+        _COMPILERS,
+        (
+            r"KSP failed with exit code|Error\(s\) occurred"
+            r"|.*while (?:processing annotations|annotation processing)"
+        ),
+    ),
+    (_COMPILERS, r"[\w.$]+(?:Exception|Error)? ?\(no error message\)"),
+    (_COMPILERS, r"Script compilation errors?:?"),
+    (
+        frozenset({Tool.D8, Tool.R8}),
+        (
+            r"Error while dexing|Compilation failed to complete"
+            r"|(?:[\w.$]+Exception: )?Error while merging dex archives"
+            r"|com\.android\.tools\.r8\.CompilationFailedException"
+        ),
+    ),
+    (
+        frozenset({Tool.AAPT2}),
+        (
+            r"(?:[\w.$]+Exception: )?Android resource (?:linking|compilation) failed"
+            r"|Failed to process resources|(?:[\w.$]+Exception: )?Resource compilation failed"
+            r"|.*see aapt output above"
+        ),
+    ),
+    (frozenset({Tool.MANIFEST}), r"Manifest merger failed with multiple errors"),
+    (frozenset({Tool.TEST}), r"There were failing tests"),
+    (frozenset({Tool.LINT}), r"Lint found (?:fatal )?errors"),
+    (
+        frozenset({Tool.CLANG, Tool.CMAKE}),
+        (
+            r"(?:\[CXX\d+\] )?error when building with|Build command failed"
+            r"|.*ninja: (?:Entering directory|build stopped)"
+            r"|(?:[\w.$]+ProcessException: )?(?:ninja|C\+\+ build system|Error while executing process)"
+            r"|executing external native build"
+        ),
+    ),
+    (
+        ANY_TOOL,
+        (
+            r".*[Ss]ee (?:the )?(?:log|logs|output|messages?|errors?|console)\b"
+            r".*(?:above|below|for (?:more )?details)"
+        ),
+    ),
+)
+_POINTER_PATTERNS = [(tools, re.compile(pattern)) for tools, pattern in _POINTERS]
+
+_WRAPPER = re.compile(
+    r"Execution failed for task |A failure occurred while executing "
+    r"|There was a failure while executing work items|Multiple task action failures occurred"
+    r"|Could not resolve all |A problem occurred (?:configuring|evaluating) "
+    r"|Could not determine the dependencies of |Multiple build operations failed"
+)
+_MODULE = re.compile(
+    r"Could not (?:resolve|find|download|get|parse) (?!all |resource|unknown|method|property)"
+    r"|Cannot resolve external dependency |Cannot find a version of |Module '"
+    r"|Cannot choose between |No matching (?:variant|configuration) of "
+    r"|Conflict found for the following module|Dependency verification failed for"
+)
+_NO_MESSAGE = "(no error message)"
+_DAEMON_NUMBER = re.compile(r"Daemon #\d+")
+_ERROR_IN_JAVA = re.compile(rf"({ERROR_WORDS})[:：] ?(?=\S)")
+_JAVA_TASK = re.compile(r"[Jj]avac?\b|Java(?:WithJavac)?$|[Jj]avac|kapt")
+_MANIFEST_SENTENCE = re.compile(r"Manifest merger failed|Incorrect package=|.*Manifest merger")
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A problem that a failure may add, and the tools whose errors would make it superfluous."""
+
+    problem: Problem
+    points_at: frozenset[Tool] = frozenset()
+
+
+def explain(failure: Failure) -> list[Explained]:
+    """Give the problems of one failure block, apart from located diagnostics inside it."""
+    file, line = where_of(failure)
+    root = cause_tree(failure.what)
+    if root is None:
+        return []
+    maker = _Maker(failure, file, line, task_of(failure))
+    scripts = list(_script_errors(failure, maker))
+    if scripts:
+        return scripts
+    modules = list(_modules(root, []))
+    if modules:
+        return [maker.make(node.innermost(), [*outer, node], module=node) for outer, node in modules]
+    leaf = root.innermost()
+    if _is_only_a_wrapper(leaf):
+        return []
+    return [maker.make(leaf, _path_to(root, leaf))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    failure: Failure
+    file: str | None
+    line: int | None
+    task: str | None
+
+    def make(self, leaf: Cause, outer: list[Cause], module: Cause | None = None) -> Explained:
+        text = leaf.text
+        points_at = _pointed_at(text)
+        if _NO_MESSAGE in text and self.failure.last_cause:
+            text = f"{self.failure.last_cause}\n{text}"
+        if module is not None and module is not leaf:
+            text = f"{module.gist.rstrip('.')}: {text}" + _rest_of(module)
+        tool, text = self._tool_of(text)
+        file, line, column, text = _place_in(text, self.file, self.line)
+        context = "\n".join(cause.gist for cause in outer if cause is not leaf and cause is not module)
+        message = _DAEMON_NUMBER.sub("Daemon", text) + (f"\n{context}" if context else "")
+        problem = Problem(Severity.ERROR, tool, file, line, column, message, leaf.log_line, self.task)
+        return Explained(problem, points_at)
+
+    def _tool_of(self, text: str) -> tuple[Tool, str]:
+        if text.startswith("AAPT2 "):
+            return Tool.AAPT2, text
+        if _MANIFEST_SENTENCE.match(text):
+            return Tool.MANIFEST, text
+        found = _ERROR_IN_JAVA.match(text)
+        if found and self.task and _JAVA_TASK.search(self.task):
+            return Tool.JAVAC, text[found.end() :]
+        return Tool.GRADLE, text
+
+
+_PREFACE = re.compile(r"Manifest merger failed ?: |(?:[\w$]+\.)+[\w$]+: ")
+_BLANKS = re.compile(r"\s+")
+
+
+def is_repeated(problem: Problem, known: list[Problem]) -> bool:
+    """Whether a problem of a block only says again what a diagnostic has said."""
+    gist = _BLANKS.sub(" ", _PREFACE.sub("", problem.gist)).strip(" .")
+    if len(gist) < 6:
+        return False
+    for other in known:
+        if other.tool is Tool.GRADLE:
+            continue
+        if gist in _BLANKS.sub(" ", other.message):
+            return problem.line is None or other.line in (None, problem.line)
+    return False
+
+
+def _rest_of(cause: Cause) -> str:
+    rest = [line.strip() for line in cause.text.split("\n")[1:] if line.strip()]
+    return "".join(f"\n{line}" for line in rest)
+
+
+def _is_only_a_wrapper(leaf: Cause) -> bool:
+    return all(_WRAPPER.match(line.strip()) for line in leaf.text.split("\n") if line.strip())
+
+
+def _pointed_at(text: str) -> frozenset[Tool]:
+    gist = text.partition("\n")[0].strip()
+    return next((tools for tools, pattern in _POINTER_PATTERNS if pattern.match(gist)), frozenset())
+
+
+def _modules(cause: Cause, outer: list[Cause]) -> Iterator[tuple[list[Cause], Cause]]:
+    """Find the outermost sentences that name one module each."""
+    if _MODULE.match(cause.gist):
+        yield outer, cause
+        return
+    for child in cause.children:
+        yield from _modules(child, [*outer, cause])
+
+
+def _path_to(root: Cause, leaf: Cause) -> list[Cause]:
+    path = [root]
+    while path[-1] is not leaf:
+        path.append(path[-1].children[0])
+    return path
+
+
+_IN_FILE = re.compile(r"In file '([^'\n]+)' at line (\d+), column (\d+): *([^\n]*)")
+_GROOVY_PLACE = re.compile(r"@ line (\d+), column (\d+)")
+_FILE_IN_TEXT = re.compile(r"(?:build|settings|script|initialization script) file '([^'\n]+)'", re.IGNORECASE)
+
+
+def _place_in(
+    text: str, file: str | None, line: int | None
+) -> tuple[str | None, int | None, int | None, str]:
+    """Give the place that the text itself names, else that of `* Where:`, and the text."""
+    catalog = _IN_FILE.search(text)
+    if catalog:
+        return catalog[1], int(catalog[2]), int(catalog[3]), f"{catalog[4]}\n{text}"
+    return file, line, None, text
+
+
+_SCRIPT_LINE = re.compile(r"\s*Line (\d+):(.*)")
+_CARET = re.compile(r"\s*\^ ?(.*)")
+_GROOVY_ERROR = re.compile(r"\s*(?:\w+ )*'([^'\n]+)': (\d+): (.+?) ?@ line (\d+), column (\d+)\.?")
+
+
+def _script_errors(failure: Failure, maker: _Maker) -> Iterator[Explained]:
+    """Read the errors of a script that did not compile: `Line N:` of Kotlin, `@ line N` of Groovy."""
+    lines = failure.what
+    for index, (log_line, text) in enumerate(lines):
+        kotlin = _SCRIPT_LINE.match(text)
+        groovy = _GROOVY_ERROR.match(text)
+        if kotlin and index + 1 < len(lines):
+            message = _below_caret(lines[index + 1 :])
+            if message:
+                yield Explained(_script_problem(maker, maker.file, int(kotlin[1]), None, message, log_line))
+        elif groovy:
+            file, _, message, line, column = groovy.groups()
+            yield Explained(_script_problem(maker, file, int(line), int(column), message, log_line))
+
+
+def _below_caret(lines: list[tuple[int, str]]) -> str:
+    message: list[str] = []
+    for _, text in lines[:20]:
+        caret = _CARET.match(text)
+        if not message and caret:
+            message.append(caret[1])
+        elif message and text.strip() and not _SCRIPT_LINE.match(text):
+            message.append(text.strip())
+        elif message:
+            break
+    return "\n".join(message)
+
+
+def _script_problem(
+    maker: _Maker, file: str | None, line: int, column: int | None, message: str, log_line: int
+) -> Problem:
+    return Problem(Severity.ERROR, Tool.GRADLE, file, line, column, message, log_line, maker.task)

@@ -1,0 +1,57 @@
+"""The problems of one log in order, each once, within limits."""
+
+from builder_bridge.log.problem import Problem, Severity, Tool
+
+MAX_PROBLEMS = 5_000
+"""So many problems of each severity are kept; further ones are counted."""
+
+MAX_KEYS = 100_000
+"""So many different problems are told apart; beyond them a repeat counts again."""
+
+_Key = tuple[Severity, Tool, str | None, int | None, str]
+
+
+class Ledger:
+    """Collect problems; the same severity, tool, file, line and gist count once."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+        self._counts = dict.fromkeys(Severity, 0)
+        self._keys: set[_Key] = set()
+        self._error_tools: set[Tool] = set()
+        self._told = 0
+        self.left_out = 0
+
+    def add(self, problem: Problem) -> bool:
+        """Take a problem in unless it is known already; say whether it was new."""
+        key = (problem.severity, problem.tool, problem.file, problem.line, problem.gist)
+        if key in self._keys:
+            return False
+        if len(self._keys) < MAX_KEYS:
+            self._keys.add(key)
+        if problem.severity is Severity.ERROR:
+            self._error_tools.add(problem.tool)
+        self._counts[problem.severity] += 1
+        if self._counts[problem.severity] > MAX_PROBLEMS:
+            self.left_out += 1
+            return True
+        self._problems.append(problem)
+        return True
+
+    def has_error_of(self, tools: frozenset[Tool]) -> bool:
+        """Whether one of these tools reported an error."""
+        return not self._error_tools.isdisjoint(tools)
+
+    def errors(self) -> list[Problem]:
+        """Give the errors so far, in the order in which they came."""
+        return [problem for problem in self._problems if problem.severity is Severity.ERROR]
+
+    def take_new(self) -> list[Problem]:
+        """Give the problems that were added since the last call."""
+        new = self._problems[self._told :]
+        self._told = len(self._problems)
+        return new
+
+    def in_log_order(self) -> tuple[Problem, ...]:
+        """Give all problems by the line at which they begin."""
+        return tuple(sorted(self._problems, key=lambda problem: problem.log_line))

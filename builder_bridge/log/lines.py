@@ -1,0 +1,134 @@
+"""Console bytes → lines: escape codes, redraws, prefixes of CI systems, broken UTF-8.
+
+A physical line ends in LF and has a number, so that a problem can be found again in the stored
+log. A lone CR, or a cursor move of a rich console, ends a line too, within its physical line.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_LINE_BYTES = 1 << 20
+"""A longer line comes out in pieces of this size; Gradle prints class paths of some 100 KiB."""
+
+_MOVE = re.compile(rb"\x1b\[[0-9;]*[A-HJf]")
+_ESCAPE = re.compile(
+    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[=>78MDEHc])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some whole lines, each ending in LF; or one piece of an overlong line, with an LF of ours."""
+
+    data: bytes
+    ends_line: bool = True
+
+
+class BlockSplitter:
+    """Cut a byte stream into blocks of whole lines.
+
+    The lines are the same however the bytes were cut. At most `MAX_LINE_BYTES` are held back.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._held_bytes = 0
+
+    def feed(self, data: bytes) -> Iterator[Block]:
+        """Give the blocks that `data` completes, in order."""
+        end = data.rfind(b"\n") + 1
+        if end:
+            self._hold(data[:end])
+            yield from _limit_lines(self._release())
+        if end < len(data):
+            self._hold(data[end:])
+        if self._held_bytes > MAX_LINE_BYTES:
+            held = self._release()
+            whole = (len(held) - 1) // MAX_LINE_BYTES * MAX_LINE_BYTES
+            for start in range(0, whole, MAX_LINE_BYTES):
+                yield Block(held[start : start + MAX_LINE_BYTES] + b"\n", ends_line=False)
+            self._hold(held[whole:])
+
+    def close(self) -> bytes:
+        """Give what was left without an ending; b"" if nothing was."""
+        return self._release()
+
+    def _hold(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._held_bytes += len(data)
+
+    def _release(self) -> bytes:
+        held = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces = []
+        self._held_bytes = 0
+        return held
+
+
+def _limit_lines(data: bytes) -> Iterator[Block]:
+    """Give the data as one block, or in several where it is large or has overlong lines."""
+    start = 0
+    while len(data) - start > MAX_LINE_BYTES:
+        end = data.rfind(b"\n", start, start + MAX_LINE_BYTES + 1) + 1
+        if end:
+            yield Block(data[start:end])
+        else:
+            end = start + MAX_LINE_BYTES
+            yield Block(data[start:end] + b"\n", ends_line=False)
+        start = end
+    yield Block(data[start:] if start else data)
+
+
+def strip_escapes(block: bytes) -> bytes:
+    """Take colours and titles off and turn cursor moves into CR; fast where there are none."""
+    if b"\x1b" not in block:
+        return block
+    return _ESCAPE.sub(b"", _MOVE.sub(b"\r", block))
+
+
+_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_PREFIX = re.compile(
+    "|".join(
+        [
+            # GitHub's job and step columns, then the time stamp that all hosted CI systems share.
+            r"(?:[^\t\n]{1,80}\t[^\t\n]{1,80}\t)?\ufeff?\[?\d{4}-\d\d-\d\d[T ]"
+            + _TIME
+            + r"(?:Z|[+-]\d\d:?\d\d)?\]?"
+            r"(?: \d\d[OE][ +]?| (?:stdout|stderr) [FP])?(?:[ \t]|$)",
+            # Gradle's own --debug form after its time stamp.
+            r"\[(?:QUIET|LIFECYCLE|WARN|ERROR|INFO|DEBUG)\] \[[\w.$]+\] ?",
+            # flutter --verbose: time since the last line.
+            r"\[ *(?:\+? *[\d.,]+ ?m?s)? *\](?: |$)",
+            # TeamCity, Jenkins, Bitrise: time of day.
+            r"\[" + _TIME + r"\] ?[WEiF]?:?\s+(?:\[Step \d+/\d+\] ?)?",
+            _TIME + r"(?: [AP]M)?[ \t]+",
+            # Expo's build phases; AGP's own [CXX1101] codes are no prefix.
+            r"\[(?!CXX\d)[A-Z][A-Z0-9]*_[A-Z0-9_]+\] ?",
+            # docker build: step and seconds; docker compose: service name.
+            r"#\d{1,4} \d{1,6}\.\d{1,3}(?: |$)",
+            r"[A-Za-z][\w.-]{0,40} {1,20}\| ?",
+            # Azure and GitHub commands; logcat; a git remote.
+            r"##\[(?:error|warning|command|debug|section)\]",
+            r"\d\d-\d\d " + _TIME + r" +\d+ +\d+ [VDIWEF] [^:\n]{1,40}: ",
+            r"remote: ?",
+        ]
+    )
+)
+_MAX_PREFIXES = 3
+
+
+def strip_prefix(line: str) -> str:
+    """Take off what a CI system, a container or a wrapper wrote before the line."""
+    for _ in range(_MAX_PREFIXES):
+        found = _PREFIX.match(line)
+        if found is None or not found.end():
+            break
+        line = line[found.end() :]
+    return line
+
+
+def sublines(raw: bytes) -> list[str]:
+    """Give the lines within one physical line, without escape codes but with their prefixes."""
+    if b"\r" not in raw:
+        return [raw.decode(errors="replace")]
+    return [part.decode(errors="replace") for part in raw.rstrip(b"\r").split(b"\r")]

@@ -1,0 +1,219 @@
+"""The log line by line: messages, failure blocks, Gradle's own words about tasks and the outcome."""
+
+import re
+from enum import Enum, auto
+
+from builder_bridge.log import problems
+from builder_bridge.log.causes import Failure, FailureReader, task_of
+from builder_bridge.log.explain import Explained, explain, is_repeated
+from builder_bridge.log.ledger import Ledger
+from builder_bridge.log.message import OpenMessage
+from builder_bridge.log.problem import Outcome, Problem
+from builder_bridge.log.problems import gradle
+from builder_bridge.log.problems.finding import HEAD_CHARS, Finding, TaskLookup
+
+MARKS = (
+    r"FAILURE: Build",
+    r"BUILD (?:FAILED|SUCCESSFUL)",
+    r"\* (?:What went wrong|Where):",
+    r"from daemon log file",
+    r" FAILED",
+)
+"""Patterns of the lines that matter although no tool speaks in them."""
+
+_BUILD_ENDED = re.compile(r"BUILD (FAILED|SUCCESSFUL)\b(.*)")
+_DURATION = re.compile(r" in (\d[\w .]*)")
+_TASK_FAILED = re.compile(r"(?:.*> Task (:\S+)|(:\S+)|\s*) FAILED\s*$")
+_BLOCK_INDENT = re.compile(r"\s*(?:> )?")
+_GLUED = re.compile(r"(:[\w.:-]+?)(?=/[\w.]|[ew]: |(?:warning|error): |ERROR: ?|AGPBI: )")
+
+
+class _State(Enum):
+    SCANNING = auto()
+    MESSAGE = auto()
+    FAILURE = auto()
+    DAEMON_LOG = auto()
+
+
+class LineMachine:
+    """Take the lines that matter one by one and write what they tell into a ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._state = _State.SCANNING
+        self._message: OpenMessage | None = None
+        self._block = FailureReader()
+        self._block_task: str | None = None
+        self._killed: Problem | None = None
+        self._launcher: OpenMessage | None = None
+        self._launcher_problem: Problem | None = None
+        self._deferred: list[Explained] = []
+        self.failed_tasks: dict[str, None] = {}
+        self.outcome = Outcome.UNKNOWN
+        self.duration_text: str | None = None
+
+    @property
+    def is_scanning(self) -> bool:
+        """Whether lines without a mark say nothing now."""
+        return self._state is _State.SCANNING
+
+    def interrupt(self) -> None:
+        """End an open message: the next line is known and not part of it."""
+        if self._state is _State.MESSAGE:
+            self._close_message()
+
+    def take(self, line: str, log_line: int, task: TaskLookup) -> bool:
+        """Take one line; say whether it began a message of a tool."""
+        match self._state:
+            case _State.DAEMON_LOG:
+                if "End of the daemon log" in line or line.startswith("FAILURE: "):
+                    self._state = _State.SCANNING
+                    return line.startswith("FAILURE: ") and self._scan(line, log_line, task)
+                return False
+            case _State.FAILURE:
+                self._take_in_block(line, log_line)
+                return False
+            case _State.MESSAGE:
+                return self._take_in_message(line, log_line, task)
+            case _State.SCANNING:
+                return self._scan(line, log_line, task)
+
+    def close(self) -> None:
+        """End what is open; then settle what depended on the whole log."""
+        if self._state is _State.FAILURE:
+            self._end_failure(self._block.close())
+        self._close_message()
+        for explained in self._deferred:
+            if not self._ledger.has_error_of(explained.points_at):
+                self._ledger.add(explained.problem)
+        if (
+            self._launcher_problem is not None
+            and self.outcome is Outcome.UNKNOWN
+            and not self._ledger.errors()
+        ):
+            self._ledger.add(self._launcher_problem)
+
+    def _scan(self, line: str, log_line: int, task: TaskLookup) -> bool:
+        head = line[:HEAD_CHARS]
+        if head.startswith("FAILURE: Build"):
+            self._begin_block()
+            self.outcome = Outcome.FAILED
+        elif head.startswith(("* What went wrong:", "* Where:")):
+            self._begin_block()
+            self._take_in_block(line, log_line)
+        elif "from daemon log file" in head:
+            self._state = _State.DAEMON_LOG
+        elif not self._take_status(head, task):
+            return self._begin_message(line, log_line, task)
+        return False
+
+    def _take_status(self, head: str, task: TaskLookup) -> bool:
+        """Read Gradle's word on the build or on a task; say whether it was one."""
+        ended = _BUILD_ENDED.match(head)
+        if ended:
+            self.outcome = Outcome.SUCCESS if ended[1] == "SUCCESSFUL" else Outcome.FAILED
+            duration = _DURATION.match(ended[2])
+            self.duration_text = duration[1].strip() if duration else None
+            return True
+        failed = _TASK_FAILED.match(head)
+        if failed:
+            path = failed[1] or failed[2] or task()
+            if path:
+                self.failed_tasks.setdefault(path)
+            return True
+        return False
+
+    def _begin_message(self, line: str, log_line: int, task: TaskLookup) -> bool:
+        glued = _GLUED.match(line) if line.startswith(":") else None
+        if glued:
+            line = line[glued.end() :]
+        finding = find(line, task)
+        if finding is None:
+            self._take_shell(line[:HEAD_CHARS], log_line)
+            return False
+        self._message = OpenMessage(finding, log_line, glued[1] if glued else task())
+        self._state = _State.MESSAGE
+        return True
+
+    def _take_shell(self, head: str, log_line: int) -> None:
+        killed = gradle.match_killed(head)
+        if killed and self._killed is None:
+            self._killed = OpenMessage(killed, log_line, None).close()
+            if self._killed:
+                self._ledger.add(self._killed)
+        launcher = gradle.match_launcher(head)
+        if launcher and self._launcher_problem is None:
+            self._message = OpenMessage(launcher, log_line, None)
+            self._launcher = self._message
+            self._state = _State.MESSAGE
+
+    def _take_in_message(self, line: str, log_line: int, task: TaskLookup) -> bool:
+        if find(line, task) is None and self._message is not None and self._message.take(line):
+            return False
+        self._close_message()
+        return self._scan(line, log_line, task)
+
+    def _close_message(self) -> None:
+        message, self._message = self._message, None
+        if self._state is _State.MESSAGE:
+            self._state = _State.SCANNING
+        problem = message.close() if message else None
+        if problem is None:
+            return
+        if message is self._launcher:
+            self._launcher_problem = problem
+        else:
+            self._ledger.add(problem)
+
+    def _begin_block(self) -> None:
+        self._close_message()
+        self._block = FailureReader()
+        self._block_task = None
+        self._state = _State.FAILURE
+
+    def _take_in_block(self, line: str, log_line: int) -> None:
+        """Read a line of a failure block; located diagnostics in it are problems of their own."""
+        indent = _BLOCK_INDENT.match(line)
+        inner = line[indent.end() :] if indent else line
+        is_cause = line.lstrip().startswith("> ")
+        finding = find(inner, lambda: self._block_task) if inner else None
+        if finding is not None:
+            self._close_message()
+            self._message = OpenMessage(finding, log_line, self._block_task)
+            return
+        if self._message is not None and not is_cause and self._message.take(line):
+            return
+        self._close_message()
+        failure, goes_on = self._block.take(line, log_line)
+        if failure is not None:
+            self._end_failure(failure)
+        self._block_task = self._block.task or self._block_task
+        if not goes_on:
+            self._state = _State.SCANNING
+            self._scan(line, log_line, lambda: None)
+
+    def _end_failure(self, failure: Failure | None) -> None:
+        if failure is None:
+            return
+        self._close_message()
+        self._block_task = None
+        task = task_of(failure)
+        if task:
+            self.failed_tasks.setdefault(task)
+        for explained in explain(failure):
+            if is_repeated(explained.problem, self._ledger.errors()):
+                continue
+            if not explained.points_at:
+                self._ledger.add(explained.problem)
+            elif not self._ledger.has_error_of(explained.points_at):
+                self._deferred.append(explained)
+
+
+def find(line: str, task: TaskLookup) -> Finding | None:
+    """Give what a matcher sees at the beginning of a line; the message keeps the whole of it."""
+    if len(line) <= HEAD_CHARS:
+        return problems.find(line, task)
+    finding = problems.find(line[:HEAD_CHARS], task)
+    if finding is not None:
+        finding.message += line[HEAD_CHARS:]
+    return finding

@@ -1,0 +1,59 @@
+"""Paths as a log on the phone names them → paths in the host's workspace."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+_DRIVE = re.compile(r"/?([A-Za-z]:[/\\].*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PathMap:
+    """Which folders on the phone hold the workspace; the first that fits wins.
+
+    Give every name of the folder that a log may use, such as `/data/data/…` and `/data/user/0/…`.
+    """
+
+    roots: tuple[PurePosixPath, ...]
+
+    @classmethod
+    def of(cls, roots: Sequence[str]) -> "PathMap":
+        """Make a map from folder names."""
+        return cls(tuple(PurePosixPath(root) for root in roots))
+
+    def to_workspace(self, file: str) -> str | None:
+        """Give the path relative to the workspace, or None where the file lies outside of it.
+
+        Percent signs are decoded (Kotlin prints URIs) unless the raw name is the better fit. A
+        relative path is taken to be in the workspace already; one that leaves it by `..` is not.
+        """
+        name = decoded(file).replace("\\", "/")
+        path = PurePosixPath(name)
+        if not path.is_absolute():
+            is_inside = ".." not in path.parts and not _DRIVE.match(name)
+            return str(path) if is_inside else None
+        for root in self.roots:
+            if path.is_relative_to(root) and ".." not in path.parts:
+                return str(path.relative_to(root))
+        return None
+
+
+def decoded(file: str) -> str:
+    """Undo the percent-encoding of a path that came as a URI; a bare percent sign stays."""
+    return unquote(file, errors="strict") if _is_encoded(file) else file
+
+
+def _is_encoded(file: str) -> bool:
+    if not re.search(r"%[0-9A-Fa-f]{2}", file):
+        return False
+    try:
+        unquote(file, errors="strict")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+NOWHERE = PathMap(())
+"""Maps relative paths only."""

@@ -1,0 +1,41 @@
+"""Failed tests: `Class > method FAILED`, then the exception, indented, with its place.
+
+The short form names the place at the end of the exception's line; in the full form it is the
+first frame in the test's own file. Frameworks and helpers above it are not where the test is.
+"""
+
+import re
+
+from builder_bridge.log.problem import Severity, Tool
+from builder_bridge.log.problems.finding import Finding, Follow, number
+
+MARKS = (r" FAILED",)
+
+_HEAD = re.compile(
+    r"(?!> |:)(?:Gradle Test Run \S+ > Gradle Test Executor \d+ > )?(\S[^\n]*? > [^\n]*?\S) FAILED\s*$"
+)
+_SHORT = re.compile(r"^\s+[\w.$]+(?:: [^\n]*)? at ([\w$-]+\.\w+):(\d+)\s*$")
+_FRAME = re.compile(r"^\s*at (?:[\w.$/@<>-]+/)?([\w.$`<> -]+)\(([\w$-]+\.\w+):(\d+)\)")
+
+
+def match(line: str) -> Finding | None:
+    """See the head of a failed test."""
+    head = _HEAD.match(line)
+    return Finding(Severity.ERROR, Tool.TEST, head[1], follow=Follow.INDENTED) if head else None
+
+
+def place(finding: Finding, lines: list[str]) -> None:
+    """Find the place of a failed test in the lines below its head."""
+    test_class = finding.message.partition(" > ")[0].rpartition(".")[2].partition("$")[0].partition("[")[0]
+    frames: list[tuple[str, int | None]] = []
+    for text in lines:
+        short = _SHORT.match(text)
+        if short:
+            finding.file, finding.line = short[1], number(short[2])
+            return
+        frame = _FRAME.match(text)
+        if frame:
+            frames.append((frame[2], number(frame[3])))
+    own = [frame for frame in frames if frame[0].rpartition(".")[0] in (test_class, test_class + "Kt")]
+    if own:
+        finding.file, finding.line = own[0]

@@ -1,0 +1,132 @@
+"""The one door: bytes of a console log in, problems out as they appear, a report at the end.
+
+Most lines of a log say nothing. So blocks of many lines are searched with one automaton for the
+marks of any message (linear time, no Python for each line), and only around a mark the log is read
+line by line. Which lines are read depends on the lines alone, never on how the bytes were cut.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from builder_bridge.log import machine, problems
+from builder_bridge.log.kinds import kind_of, kind_of_task
+from builder_bridge.log.ledger import Ledger
+from builder_bridge.log.lines import Block, BlockSplitter, strip_escapes, strip_prefix, sublines
+from builder_bridge.log.machine import LineMachine
+from builder_bridge.log.problem import Kind, LogReport, Outcome, Problem
+
+MAX_ECHOES = 20_000
+"""So many different lines with a diagnostic are known by heart, to pass over their repeats."""
+
+_RECOVERED = re.compile(r"Daemon compilation failed|Could not connect to Kotlin compile daemon")
+_TASK = re.compile(rb"(?:> Task |^)(:[^\s/\\]+)")
+
+
+@lru_cache(maxsize=1)
+def _marks() -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    marks = "|".join((*problems.MARKS, *machine.MARKS)).replace("(?:^|", "(?:^|\\r|")
+    return re2.compile(f"(?m){marks}".encode(), options)
+
+
+class LogReader:
+    """Read one console log from its bytes; blocks of some 100 KiB are read fastest.
+
+    `feed` gives the problems that have become complete, `close` the whole report. The report does
+    not depend on the cuts. Memory does not grow with the log beyond the problems that are kept.
+    """
+
+    def __init__(self) -> None:
+        self._splitter = BlockSplitter()
+        self._ledger = Ledger()
+        self._machine = LineMachine(self._ledger)
+        self._search: Callable[..., Any] = _marks().search
+        self._echoes: set[bytes] = set()
+        self._line_count = 0
+        self._size_bytes = 0
+        self._task: str | None = None
+
+    def feed(self, data: bytes) -> list[Problem]:
+        """Read on; give the problems that these bytes completed."""
+        self._size_bytes += len(data)
+        for block in self._splitter.feed(data):
+            self._read(block)
+        return self._ledger.take_new()
+
+    def close(self) -> LogReport:
+        """Read what was left without a line's end, and give the report."""
+        rest = self._splitter.close()
+        if rest:
+            self._read(Block(rest + b"\n"))
+        self._machine.close()
+        found = self._ledger.in_log_order()
+        return LogReport(
+            self._machine.outcome,
+            tuple(self._machine.failed_tasks),
+            self._kind(found),
+            found,
+            self._ledger.left_out,
+            self._machine.duration_text,
+            self._line_count,
+            self._size_bytes,
+        )
+
+    def _read(self, block: Block) -> None:
+        data = strip_escapes(block.data)
+        position = 0
+        while position < len(data):
+            if self._machine.is_scanning:
+                mark = self._search(data, position)
+                if mark is None:
+                    break
+                start = data.rfind(b"\n", position, max(position, mark.end() - 1)) + 1 or position
+                self._line_count += data.count(b"\n", position, start)
+                position = start
+            end = data.index(b"\n", position)
+            self._line_count += 1
+            self._take(data[position:end], data, position)
+            position = end + 1
+        self._line_count += data.count(b"\n", position)
+        self._task = _last_task(data, len(data)) or self._task
+        if not block.ends_line:
+            self._line_count -= 1
+
+    def _take(self, raw: bytes, data: bytes, position: int) -> None:
+        if raw in self._echoes:
+            self._machine.interrupt()
+            if self._machine.is_scanning:
+                return
+
+        def task() -> str | None:
+            return _last_task(data, position) or self._task
+
+        began = [self._machine.take(strip_prefix(line), self._line_count, task) for line in sublines(raw)]
+        if began == [True] and len(self._echoes) < MAX_ECHOES:
+            self._echoes.add(raw)
+
+    def _kind(self, found: tuple[Problem, ...]) -> Kind | None:
+        if self._machine.outcome is Outcome.SUCCESS:
+            return None
+        errors = [problem for problem in found if problem.severity == "error"]
+        lasting = [problem for problem in errors if not _RECOVERED.match(problem.message)]
+        if lasting or errors:
+            return kind_of((lasting or errors)[0])
+        if self._machine.outcome is Outcome.UNKNOWN:
+            return None
+        return next((kind_of_task(task) for task in self._machine.failed_tasks), Kind.OTHER)
+
+
+def _last_task(data: bytes, end: int) -> str | None:
+    """Give the last task that a line before `end` names as running."""
+    marked = data.rfind(b"> Task :", 0, end)
+    plain = data.rfind(b"\n:", 0, end)
+    start = max(marked, plain + 1 if plain >= 0 else (0 if data.startswith(b":") and end else -1))
+    if start < 0:
+        return None
+    found = _TASK.match(data[start : start + 400])
+    return found[1].decode(errors="replace") if found else None
