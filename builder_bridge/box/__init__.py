@@ -5,12 +5,13 @@ of it, which costs next to nothing, so many run side by side. Both need root on 
 and block while they work; call them from a thread where an event loop runs.
 """
 
-from builder_bridge.box.instance import reboot, remove, restart_adbd, start, stop
+from builder_bridge.box.instance import reboot, remove, remove_everything, restart_adbd, start, stop
 from builder_bridge.box.recipe import Kind
-from builder_bridge.box.record import Box, Mode, boxes, find
+from builder_bridge.box.record import DEFAULT_NAME, Box, Mode, boxes, find
 from builder_bridge.box.root import make_root
 
 __all__ = [
+    "DEFAULT_NAME",
     "Box",
     "Kind",
     "Mode",
@@ -19,6 +20,7 @@ __all__ = [
     "make_root",
     "reboot",
     "remove",
+    "remove_everything",
     "restart_adbd",
     "start",
     "stop",

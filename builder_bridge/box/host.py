@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,6 +31,7 @@ _PROGRAMS = {
 """Program → Debian package that has it."""
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+_LOCK_FILES = 64
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -110,10 +112,14 @@ def cache_folder() -> Path:
 
 @contextmanager
 def locked(name: str, progress: Progress | None = None) -> Iterator[None]:
-    """Hold the lock `name` of the cache folder, across processes."""
+    """Hold the lock `name` of the cache folder, across processes.
+
+    Names share a fixed number of files, as a lock's file can never be removed safely; two names
+    that fall on one file merely wait for each other, so no holder of one may ask for another.
+    """
     folder = cache_folder() / "locks"
     folder.mkdir(exist_ok=True)
-    with (folder / f"{name}.lock").open("w") as file:
+    with (folder / f"{zlib.crc32(name.encode()) % _LOCK_FILES:02d}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -3,13 +3,14 @@
 import re
 import shutil
 import uuid
+from pathlib import Path
 
 from builder_bridge.box import network
 from builder_bridge.box.boot import await_listening, boot, halt, prepare_folder
-from builder_bridge.box.host import Progress, locked, require_host
+from builder_bridge.box.host import Progress, cache_folder, locked, require_host
 from builder_bridge.box.process import ProcessIdentity, identify, kill
 from builder_bridge.box.recipe import Kind
-from builder_bridge.box.record import DEFAULT_NAME, Box, Mode, find, folder_of
+from builder_bridge.box.record import DEFAULT_NAME, Box, Mode, boxes, find, folder_of
 from builder_bridge.box.root import make_root
 from builder_bridge.errors import BoxFault
 
@@ -90,6 +91,15 @@ def remove(name: str = DEFAULT_NAME) -> bool:
         if existed:
             shutil.rmtree(folder)
         return existed
+
+
+def remove_everything() -> Path:
+    """End and remove all boxes, and all that boxes are made of; gives the folder that was removed."""
+    for box in boxes():
+        remove(box.name)
+    folder = cache_folder()
+    shutil.rmtree(folder)
+    return folder
 
 
 def reboot(name: str = DEFAULT_NAME) -> Box:
