@@ -15,7 +15,7 @@ from pathlib import Path
 
 import anyio
 
-from builder_bridge.adb.beside import beside
+from builder_bridge.adb.waiting import beside
 from builder_bridge.box.layout import SHELL_UID, SYSTEM_UID
 from builder_bridge.box.record import Box
 
