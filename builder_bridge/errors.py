@@ -8,6 +8,7 @@
     │   ├── PhoneUnauthorized   the owner has not allowed this key
     │   │   └── PhoneNotPaired    wireless debugging does not know this key
     │   ├── PhoneWantsTls       it speaks wireless debugging only; pair first
+    │   ├── PhoneChanged        another phone answers at its address
     │   └── PhoneBusy           another host or adb server holds it
     ├── PhoneLost             the connection died during an operation: it may have run
     │   └── StreamEnded         the phone ended one stream early; the connection lives
@@ -90,6 +91,13 @@ class PhoneWantsTls(PhoneUnavailable):
 
     code = "device_wants_tls"
     default_hint = "Pair this host once with `pocketbuild phone pair`, then connect again."
+
+
+class PhoneChanged(PhoneUnavailable):
+    """Another phone answers where this one used to."""
+
+    code = "device_changed"
+    default_hint = "Look up the phone's address today with `pocketbuild phone list`; then reattach there."
 
 
 class PhoneBusy(PhoneUnavailable):

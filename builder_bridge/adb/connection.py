@@ -8,7 +8,6 @@ this refusal, is a sign of life, and the third one missed ends the connection.
 """
 
 from collections import deque
-from typing import Protocol
 
 import anyio
 import structlog
@@ -24,8 +23,11 @@ from builder_bridge.adb.events import (
     StreamWritable,
     TlsWanted,
 )
+from builder_bridge.adb.greeting import Greeting
+from builder_bridge.adb.link import AdbStream
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.protocol import WINDOW_BYTES, AdbProtocol
+from builder_bridge.adb.waiting import Signal
 from builder_bridge.adb.wires import Wire
 from builder_bridge.errors import BridgeError, PhoneLost, ProtocolFault, ServiceRefused, StreamEnded
 
@@ -37,60 +39,6 @@ PING_INTERVAL_S = 10.0
 MISSES_ALLOWED = 3
 OUTPUT_HIGH_WATER_BYTES = 2 << 20
 """A sender waits while more than this lies unsent; keeps the wire full and memory small."""
-
-
-class AdbStream(Protocol):
-    """Bytes to and from one service on the phone."""
-
-    async def receive(self) -> Buffer:
-        """Give the next bytes, at least one; none at all means the phone ended the stream."""
-
-    async def send(self, *buffers: Buffer) -> None:
-        """Queue all bytes, waiting for credit. They are not copied: never change them afterwards."""
-
-    async def close(self) -> None:
-        """End the stream; harmless when it has ended."""
-
-
-class AdbConnection(Protocol):
-    """A phone that answers. All faults are of the tree in `builder_bridge.errors`."""
-
-    line_bytes_per_s: float | None
-    """The line's speed towards the phone, once something has measured it."""
-
-    @property
-    def serial(self) -> str:
-        """The phone's own serial number: its identity, whatever address it has today."""
-
-    @property
-    def banner(self) -> Banner:
-        """How the phone introduced itself."""
-
-    @property
-    def features(self) -> frozenset[str]:
-        """What both sides can do, such as `shell_v2` or `sendrecv_v2_zstd`."""
-
-    async def open(self, service: str, *, window_bytes: int = WINDOW_BYTES) -> AdbStream:
-        """Open a stream to a service, such as `sync:`; raises `ServiceRefused`, `PhoneLost`."""
-
-
-class Signal:
-    """Wakes everyone who waits now; whoever waits checks anew what they wait for."""
-
-    def __init__(self) -> None:
-        self._event: anyio.Event | None = None
-
-    def notify(self) -> None:
-        """Wake them."""
-        if self._event:
-            self._event.set()
-            self._event = None
-
-    async def wait(self) -> None:
-        """Wait for the next `notify`."""
-        if self._event is None:
-            self._event = anyio.Event()
-        await self._event.wait()
 
 
 def take_bytes(buffers: deque[memoryview], limit_bytes: int) -> list[memoryview]:
@@ -148,10 +96,10 @@ class _Stream:
 class WireConnection:
     """Speaks ADB itself over a wire; an `AdbConnection`."""
 
-    def __init__(self, wire: Wire, protocol: AdbProtocol, banner: Banner, serial: str) -> None:
+    def __init__(self, wire: Wire, protocol: AdbProtocol, greeting: Greeting, serial: str) -> None:
         self._wire = wire
         self._protocol = protocol
-        self._banner = banner
+        self._banner = greeting.banner
         self._streams: dict[int, _Stream] = {}
         self._output_waiting = Signal()
         self._fault: BridgeError | None = None
@@ -159,6 +107,7 @@ class WireConnection:
         self._is_sending = False
         self.drained = Signal()
         self.line_bytes_per_s: float | None = None
+        self.key_fingerprint = greeting.key_fingerprint
         self.serial = serial
 
     @property

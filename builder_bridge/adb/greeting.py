@@ -15,6 +15,7 @@ from builder_bridge.errors import (
     PhoneOffline,
     PhoneUnauthorized,
     PhoneWantsTls,
+    ProtocolFault,
 )
 
 
@@ -56,6 +57,8 @@ class Greeter:
                     f"nobody answered within {dialog_timeout_s:g} s."
                 ) from None
             raise PhoneOffline(f"{self._wire.name} did not greet within {answer_timeout_s:g} s.") from None
+        except ProtocolFault as fault:
+            raise PhoneOffline(f"{self._wire.name} does not speak adb: {fault}") from fault
         except ssl.SSLError as error:
             raise PhoneNotPaired(f"{self._wire.name} refused our key inside TLS: {error.reason}.") from error
         except OSError as error:
@@ -108,7 +111,5 @@ class Greeter:
         await self._wire.start_tls(await anyio.to_thread.run_sync(self._keys[0].tls_context))
         self._is_tls = True
 
-    def _hung_up(self, reason: str) -> PhoneOffline | PhoneNotPaired:
-        if self._is_tls:
-            return PhoneNotPaired(f"{self._wire.name} ended TLS without a greeting: {reason}.")
+    def _hung_up(self, reason: str) -> PhoneOffline:
         return PhoneOffline(f"{self._wire.name} did not greet: {reason}.")

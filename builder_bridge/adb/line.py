@@ -4,7 +4,7 @@ import os
 
 import anyio
 
-from builder_bridge.adb.connection import AdbConnection
+from builder_bridge.adb.link import AdbConnection
 from builder_bridge.errors import ServiceRefused
 
 PROBE_BYTES = 1 << 20

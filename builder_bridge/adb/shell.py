@@ -14,9 +14,9 @@ from functools import partial
 
 import anyio
 
-from builder_bridge.adb.beside import beside
-from builder_bridge.adb.connection import AdbConnection, AdbStream
+from builder_bridge.adb.link import AdbConnection, AdbStream
 from builder_bridge.adb.packets import Buffer
+from builder_bridge.adb.waiting import beside
 from builder_bridge.errors import PhoneLost, ProtocolFault, ServiceRefused, StreamEnded
 
 HEADER = struct.Struct("<BI")

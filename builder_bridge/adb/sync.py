@@ -14,11 +14,10 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 
-from builder_bridge.adb.beside import beside
 from builder_bridge.adb.compression import Algorithm, choose_algorithm, is_packed
-from builder_bridge.adb.connection import AdbConnection, Signal
 from builder_bridge.adb.content import Content, Encoder, PushFile
 from builder_bridge.adb.line import line_speed
+from builder_bridge.adb.link import AdbConnection
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
     Done,
@@ -29,6 +28,7 @@ from builder_bridge.adb.sync_packets import (
     encode_request,
 )
 from builder_bridge.adb.sync_session import SyncSession, open_session
+from builder_bridge.adb.waiting import Signal, beside
 from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded, TransferFault
 
 BATCH_FILES = 256

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 import anyio
 
 from builder_bridge.adb.compression import Algorithm
-from builder_bridge.adb.connection import AdbConnection, AdbStream
+from builder_bridge.adb.link import AdbConnection, AdbStream
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
     Answer,

@@ -1,19 +1,29 @@
 """Ways to a phone behind one door: `connect` gives an `AdbConnection`, whatever lies between.
 
-127.0.0.1:5555, tcp:HOST:PORT   adbd over TCP; goes on inside TLS where the phone asks for it
+    HOST:PORT, tcp:HOST:PORT  adbd over TCP; goes on inside TLS where the phone asks for it
+    usb:SERIAL, usb           a cable held by ourselves; alone, the only one
+    server:SERIAL, server     a running adb server's phone; alone, its only one
+    SERIAL                    the adb server's phone of that serial number, else the cable's
+    nothing                   $ANDROID_SERIAL, else the only phone there is
+
+Plain adb-shell is within reach too: `connect_over` takes any of its transports.
 """
 
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
 
-from builder_bridge.adb.beside import beside
-from builder_bridge.adb.connection import PING_INTERVAL_S, AdbConnection, WireConnection
+from builder_bridge.adb.blocking_wire import list_usb, open_usb
+from builder_bridge.adb.connection import PING_INTERVAL_S, WireConnection
 from builder_bridge.adb.greeting import Greeter
 from builder_bridge.adb.keys import AdbKey, load_keys
+from builder_bridge.adb.link import AdbConnection
 from builder_bridge.adb.protocol import AdbProtocol
+from builder_bridge.adb.server import connect_served, list_served
 from builder_bridge.adb.shell import run
+from builder_bridge.adb.waiting import beside
 from builder_bridge.adb.wires import Wire, open_tcp
 from builder_bridge.errors import PhoneUnavailable
 
@@ -23,7 +33,7 @@ DIALOG_TIMEOUT_S = 60.0
 
 @asynccontextmanager
 async def connect(
-    address: str,
+    address: str | None = None,
     *,
     keys: Sequence[AdbKey] | None = None,
     timeout_s: float = CONNECT_TIMEOUT_S,
@@ -34,30 +44,87 @@ async def connect(
     """Connect to a phone and let go of it at the end.
 
     `keys` are offered to a phone that asks for one; by default `load_keys()`. `on_dialog` hears
-    what the phone's owner is being asked. Raises the `PhoneUnavailable` that fits. A connection
-    that dies later raises `PhoneLost` in whatever is under way.
+    what the phone's owner is being asked, who has `dialog_timeout_s` to answer. Raises the
+    `PhoneUnavailable` that fits. A connection that dies later raises `PhoneLost` in all that is
+    under way, after three pings missed at the latest.
     """
+    kind, rest = await _find(address)
+    if kind == "server":
+        async with connect_served(rest) as served:
+            yield served
+            return
     if keys is None:
         keys = await anyio.to_thread.run_sync(load_keys)
-    wire = await open_wire(address, timeout_s)
+    if kind == "usb":
+        wire: Wire = await open_usb(rest or None, timeout_s)
+    else:
+        host, _, port = rest.rpartition(":")
+        wire = await open_tcp(host.strip("[]"), int(port), timeout_s)
+    async with connect_over(wire, keys, timeout_s, dialog_timeout_s, ping_interval_s, on_dialog) as adb:
+        yield adb
+
+
+@asynccontextmanager
+async def connect_over(
+    wire: Wire,
+    keys: Sequence[AdbKey],
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    dialog_timeout_s: float = DIALOG_TIMEOUT_S,
+    ping_interval_s: float = PING_INTERVAL_S,
+    on_dialog: Callable[[str], None] = lambda sentence: None,
+) -> AsyncIterator[AdbConnection]:
+    """Greet over an open wire and speak ADB on it; the wire is closed at the end. As `connect`."""
     try:
         protocol = AdbProtocol()
         greeting = await Greeter(wire, protocol, keys, on_dialog).greet(timeout_s, dialog_timeout_s)
-        connection = WireConnection(wire, protocol, greeting.banner, address)
+        connection = WireConnection(wire, protocol, greeting, wire.name)
         async with beside(connection.read, connection.write_out, lambda: connection.watch(ping_interval_s)):
-            connection.serial = await _read_serial(connection) or address
+            connection.serial = await _read_serial(connection) or wire.name
             yield connection
     finally:
         with anyio.CancelScope(shield=True):
             await wire.close()
 
 
-async def open_wire(address: str, timeout_s: float) -> Wire:
-    """Open the wire that an address names, not yet greeted. Raises `PhoneUnavailable`."""
-    host, _, port = address.removeprefix("tcp:").rpartition(":")
-    if not host or not port.isdecimal():
-        raise PhoneUnavailable(f"{address!r} is no address of a phone.", hint="Write HOST:PORT.")
-    return await open_tcp(host.strip("[]"), int(port), timeout_s)
+async def _find(address: str | None) -> tuple[str, str]:
+    """Tell which way an address takes: (tcp, HOST:PORT), (usb, SERIAL) or (server, SERIAL)."""
+    address = address or os.environ.get("ANDROID_SERIAL") or ""
+    kind, _, rest = address.partition(":")
+    match kind:
+        case "usb":
+            return kind, rest
+        case "server":
+            return kind, rest or await _only_served()
+        case "tcp":
+            address = rest
+    if address.rpartition(":")[2].isdecimal() and ":" in address:
+        return "tcp", address
+    return await _find_serial(address)
+
+
+async def _find_serial(serial: str) -> tuple[str, str]:
+    try:
+        served = [phone.serial for phone in await list_served()]
+    except PhoneUnavailable:
+        served = []
+    cabled = [] if served else await anyio.to_thread.run_sync(list_usb)
+    found = [("server", name) for name in served] + [("usb", name) for name in cabled]
+    fitting = [way for way in found if serial in ("", way[1])]
+    if len(fitting) == 1:
+        return fitting[0]
+    there = ", ".join(f"{kind}:{name}" for kind, name in found) or "none"
+    wanted = f"No phone {serial}" if serial else "No phone" if not found else "More than one phone"
+    raise PhoneUnavailable(
+        f"{wanted} was found at an adb server or on USB. There: {there}.",
+        hint="Name one by HOST:PORT, serial number or ANDROID_SERIAL; `pocketbuild phone list` shows all.",
+    )
+
+
+async def _only_served() -> str:
+    served = [phone.serial for phone in await list_served()]
+    if len(served) == 1:
+        return served[0]
+    raise PhoneUnavailable(f"The adb server holds {len(served)} phones: {', '.join(served) or 'none'}.")
 
 
 async def _read_serial(connection: AdbConnection) -> str:

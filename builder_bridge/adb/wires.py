@@ -124,6 +124,18 @@ async def open_tcp(host: str, port: int, timeout_s: float) -> SocketWire:
     raise PhoneUnreachable(f"There is no way to {name}: {failure or 'no such host'}.") from failure
 
 
+async def open_unix(path: str) -> SocketWire:
+    """Connect to a Unix socket; a leading NUL names an abstract one. Raises `OSError`."""
+    opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        opened.setblocking(False)
+        opened.connect(path)
+    except BaseException:
+        opened.close()
+        raise
+    return SocketWire(opened, path.replace("\0", "@"))
+
+
 async def _connect(family: int, kind: int, protocol: int, address: object) -> socket.socket:
     opened = socket.socket(family, kind, protocol)
     try:

@@ -1,10 +1,29 @@
-"""Work that goes on beside a block of code and ends with it."""
+"""Waiting for one another: a signal, and work that goes on beside a block of code."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+
+
+class Signal:
+    """Wakes everyone who waits now; whoever waits checks anew what they wait for."""
+
+    def __init__(self) -> None:
+        self._event: anyio.Event | None = None
+
+    def notify(self) -> None:
+        """Wake them."""
+        if self._event:
+            self._event.set()
+            self._event = None
+
+    async def wait(self) -> None:
+        """Wait for the next `notify`."""
+        if self._event is None:
+            self._event = anyio.Event()
+        await self._event.wait()
 
 
 @asynccontextmanager
