@@ -129,5 +129,13 @@ def render(budget: Budget, spent: Spent) -> str:
     return "spent: " + ", ".join(clauses) if clauses else ""
 
 
+def is_near(budget: Budget, spent: Spent) -> bool:
+    """Say whether three quarters of any limit are spent, so that the model should be told."""
+    return any(
+        (allowed := getattr(budget, limit)) is not None and getattr(spent, limit) >= 0.75 * allowed
+        for limit in Limit
+    )
+
+
 def _amount(value: float) -> str:
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

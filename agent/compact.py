@@ -25,7 +25,8 @@ _KEPT_RESULT_CHARS = 200
 _OUTLINE_CHARS = 160
 _KEPT_OUTLINE_LINES = 200
 _HEADING = "[Earlier in this run, folded to one line each]"
-_BUILD_TOOL = "build_gradle_project"
+BUILD_TOOL = "build_gradle_project"
+"""The tool whose results are digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def apply_fold(items: tuple[ConversationItem, ...], fold: Fold) -> tuple[Convers
 
 
 def _is_digest(item: ConversationItem) -> bool:
-    return isinstance(item, ToolResult) and item.name == _BUILD_TOOL
+    return isinstance(item, ToolResult) and item.name == BUILD_TOOL
 
 
 def _short(result: ToolResult, is_superseded: bool) -> ToolResult:

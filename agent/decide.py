@@ -78,11 +78,7 @@ class Flaw(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flaws:
-    """How many messages in a row had a flaw; any message whose calls ran starts anew.
-
-    A message with good and bad calls counts as flawed too, or a model could fail with one of two
-    calls for ever.
-    """
+    """How many messages in a row had a flaw, by kind."""
 
     malformed: int = 0
     cut_off: int = 0
@@ -119,6 +115,21 @@ def decide(message: Message, flaws: Flaws, patience: Patience = Patience()) -> D
             return _cut_off(message, flaws, patience, "the connection ended before this response did")
         case FinishReason.STOP | FinishReason.TOOL_CALLS | None:
             return _ended_normally(message, flaws, patience)
+
+
+def flaws_after(flaws: Flaws, message: Message) -> Flaws:
+    """Count a message in: a flawed one adds to its kind, any other starts anew.
+
+    A message with good and bad calls counts as flawed, or a model could fail with one of two calls
+    for ever.
+    """
+    match decide(message, Flaws()):
+        case AskAgain(flaw):
+            return flaws.plus(flaw)
+        case RunTools(_, refused) if refused:
+            return flaws.plus(Flaw.MALFORMED)
+        case RunTools() | Answer() | Stop():
+            return Flaws()
 
 
 def _ended_normally(message: Message, flaws: Flaws, patience: Patience) -> Decision:

@@ -28,18 +28,16 @@ class Transcript:
         self._file = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             _lock(self._file, folder)
-            self.entries: list[Entry] = _read(folder / FILE_NAME)
+            self._entries = _read(folder / FILE_NAME)
             _drop_torn_end(self._file)
         except BaseException:
             os.close(self._file)
             raise
 
-    @property
-    def run_id(self) -> str:
-        """The run's id, from its first entry; raises `TranscriptFault` where there is none yet."""
-        if self.entries and isinstance(self.entries[0], Began):
-            return self.entries[0].run_id
-        raise TranscriptFault(f"{self.folder} holds no run")
+    def take_entries(self) -> list[Entry]:
+        """Give the entries that were there when the file was opened, once; they are not kept here."""
+        entries, self._entries = self._entries, []
+        return entries
 
     def append(self, entry: Entry) -> None:
         """Write one entry; once this returns, a kill of the process does not lose it."""

@@ -8,6 +8,7 @@ from pydantic import Field
 from pydantic_core import to_json
 
 from agent.budget import Spent
+from agent.compact import BUILD_TOOL
 from agent.errors import ToolFault
 from agent.message import JsonObject
 from agent.progress import BuildEnded, BuildSubmitted, OnProgress
@@ -84,6 +85,7 @@ class BuildDesk:
     green_fingerprint: str | None = None
     changed: bool = False
     failed_checks: int = 0
+    longest_build_s: float = 0.0
     trend: BuildTrend = field(default_factory=BuildTrend)
 
     def to_memory(self) -> JsonObject:
@@ -125,6 +127,7 @@ class BuildDesk:
         await on_progress(BuildSubmitted(build_id))
         report = await self.builder.wait(BuildId(build_id), on_progress)
         self.latest_build_id = report.build_id
+        self.longest_build_s = max(self.longest_build_s, report.phone_s)
         self.latest_spec = asdict(spec)
         is_green = report.outcome is BuildOutcome.GREEN
         if is_green:
@@ -157,9 +160,9 @@ class BuildTools:
     def tools(self) -> tuple[AnyTool, ...]:
         """Give the tools as the loop takes them."""
         return (
-            Tool("build_gradle_project",
-                 "Build the present state of the workspace with Gradle on the phone, offline. Returns when the "
-                 "build has ended, with a digest of what went wrong by cause, or the artifacts.",
+            Tool(BUILD_TOOL,
+                 "Build the present state of the workspace with Gradle on the phone, offline. Returns when "
+                 "the build has ended, with a digest of what went wrong by cause, or the artifacts.",
                  BuildGradleProject, Effect.BUILDS, self.build, lambda a: " ".join(_spec(a).tasks)),
             Tool("read_build_log",
                  "Read lines of a build's whole log, where the digest is not enough.",

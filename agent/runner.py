@@ -1,0 +1,71 @@
+"""The door to the agent: start a run on an assignment, or go on with one."""
+
+from pathlib import Path
+
+from agent.budget import Budget
+from agent.decide import StopReason
+from agent.entries import Added, Began, Resumed
+from agent.equipment import Equipment, RunResult, Verify
+from agent.loop import Loop, now
+from agent.message import Message, UserMessage
+from agent.standing import Standing
+
+__all__ = ["Equipment", "RunResult", "Verify", "resume", "run"]
+
+
+async def run(
+    assignment: str,
+    workspace: Path,
+    equipment: Equipment,
+    *,
+    run_id: str,
+    budget: Budget | None = None,
+    verify: Verify = Verify.CHANGED,
+) -> RunResult:
+    """Work on an assignment until it is done or cannot go on; gives why in the result.
+
+    Faults of the provider end the run with a reason, as everything else does; only faults of the
+    transcript are raised, for nothing can be done without it. `workspace` is an absolute path.
+    """
+    choice = equipment.line.choice
+    beginning = Began(
+        run_id=run_id,
+        at=now(),
+        assignment=assignment,
+        workspace=str(workspace),
+        provider=choice.provider.name,
+        model=choice.model,
+        dialect=choice.dialect,
+        budget=budget or Budget(),
+        options={"verify": verify},
+    )
+    equipment.transcript.append(beginning)
+    standing = Standing(beginning.budget)
+    loop = Loop(beginning, standing, equipment)
+    loop.record(Added(UserMessage(assignment)))
+    return await loop.run(is_resumed=False)
+
+
+async def resume(equipment: Equipment, *, budget: Budget | None = None, say: str | None = None) -> RunResult:
+    """Go on with the run of the transcript, wherever it was left.
+
+    `say` adds a word of the person to the conversation, also to a run that had ended. Effects that had
+    happened are found and not repeated. Signatures of another model's messages are dropped.
+    """
+    entries = equipment.transcript.take_entries()
+    standing = Standing.replay(entries)
+    beginning = entries[0]
+    assert isinstance(beginning, Began)
+    loop = Loop(beginning, standing, equipment)
+    stopped = standing.stopped
+    if stopped and StopReason(stopped.reason).is_success and say is None:
+        return RunResult(
+            beginning.run_id, StopReason(stopped.reason), stopped.detail, stopped.text, stopped.spent
+        )
+    loop.record(Resumed(now(), budget or standing.budget))
+    if say is not None:
+        loop.record(Added(UserMessage(say)))
+    choice = equipment.line.choice
+    if (choice.provider.name, choice.model) != (beginning.provider, beginning.model):
+        standing.items = [i.without_provider_data() if isinstance(i, Message) else i for i in standing.items]
+    return await loop.run(is_resumed=True)
