@@ -97,7 +97,8 @@ class BuildResult:
     """What came of one run.
 
     `exit_code` is Gradle's own, None where Gradle never ended. `cause` names why a run was
-    cancelled, lost or failed before Gradle spoke. `stage_s` holds seconds by stage name.
+    cancelled, lost or failed before Gradle spoke. `stage_s` holds seconds by stage name. `facts` say
+    how it was run: route, uid, daemon, upload, what was altered in the phone's copy.
     """
 
     run_id: RunId
@@ -108,6 +109,7 @@ class BuildResult:
     artifacts: tuple[Artifact, ...] = ()
     cause: str | None = None
     stage_s: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_success(self) -> bool:

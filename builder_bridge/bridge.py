@@ -1,0 +1,228 @@
+"""Hands a workspace to a phone, lets it build there, and brings log and artifacts back.
+
+A run is named by its id and started detached: it goes on whatever happens to this connection. So
+every operation here may be done again, on a new connection, after `PhoneLost`: `submit` finds the
+run that is there, `follow` and `fetch` go on at the byte where they were.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import structlog
+from anyio.to_thread import run_sync
+
+from builder_bridge.adb import AdbConnection
+from builder_bridge.build import (
+    Artifact,
+    BuildEvent,
+    BuildResult,
+    BuildSpec,
+    BuildState,
+    RunId,
+    RunIdentity,
+    StateChanged,
+)
+from builder_bridge.errors import UnknownRun
+from builder_bridge.evidence import explain_death
+from builder_bridge.fetch import fetch_artifact
+from builder_bridge.follow import follow_run
+from builder_bridge.handoff import (
+    RUN_ID,
+    OpenDocument,
+    ResultDocument,
+    RunsDocument,
+    RunStatus,
+    StatusDocument,
+    judge,
+    parse,
+    to_result,
+)
+from builder_bridge.plan import make_plan, request_digest
+from builder_bridge.prefix.contract import Contract
+from builder_bridge.prefix.settings import gradle_settings
+from builder_bridge.routes.probe import DEFAULT_PACKAGE, pick_route
+from builder_bridge.routes.route import Route
+from builder_bridge.upload import Uploaded, choose_upload, send_upload
+from builder_bridge.workspace.kept import KeptContents, default_memory
+from builder_bridge.workspace.snapshot import Snapshot
+
+log = structlog.get_logger()
+
+DEFAULT_ROUTES = ("run_as", "shell_dir")
+_NOTE_CODES = frozenset({"rewritten", "materialised", "dangling_link", "unreadable", "not_a_file"})
+_MAX_NOTES = 20
+
+
+@asynccontextmanager
+async def open_bridge(
+    adb: AdbConnection,
+    route_names: Sequence[str] = DEFAULT_ROUTES,
+    package: str = DEFAULT_PACKAGE,
+    *,
+    has_daemon: bool | None = None,
+    memory: Path | None = None,
+) -> AsyncIterator["Bridge"]:
+    """Reach the builder prefix of a connected phone by the first route that works.
+
+    `has_daemon` says whether Gradle's daemon stays between builds; None lets the phone's memory
+    decide. `memory` is a folder of this host that remembers what was handed over, so that later
+    hand-offs send changes only (by default one in the user's cache). Raises `RouteUnavailable` with
+    every route's reason.
+    """
+    route = await pick_route(adb, route_names, package)
+    yield Bridge(adb, route, package, has_daemon, KeptContents(memory or default_memory()))
+
+
+class Bridge:
+    """One prefix on one connected phone. May be used by several tasks at once."""
+
+    def __init__(
+        self, adb: AdbConnection, route: Route, package: str, has_daemon: bool | None, kept: KeptContents
+    ) -> None:
+        self._adb = adb
+        self._route = route
+        self._package = package
+        self._has_daemon = has_daemon
+        self._kept = kept
+        self._contract: Contract | None = None
+
+    @property
+    def serial(self) -> str:
+        """The phone's own serial number."""
+        return self._adb.serial
+
+    @property
+    def route_name(self) -> str:
+        """Which route leads to the prefix."""
+        return self._route.name
+
+    async def info(self) -> Contract:
+        """Ask what the prefix is and has, and how the phone is doing now."""
+        self._contract = parse(await self._route.call("info"), Contract)
+        return self._contract
+
+    async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> RunIdentity | BuildState:
+        """Hand a workspace over and start its build; gives the identity of the process that builds.
+
+        The same id with the same request finds the run that is there: its identity while it lives,
+        its state once it has ended. Sends only what the phone lacks.
+
+        Raises:
+            RunConflict: the id is taken by another request.
+            PhoneBusy: another run is building in this prefix.
+            StorageFull, TransferFault, WorkspaceFault, PhoneLost: as they say; call again to go on.
+        """
+        check_run_id(run_id)
+        digest = request_digest(spec, snapshot)
+        opened = parse(await self._route.call("open", run_id, snapshot.place, digest), OpenDocument)
+        status = judge(opened)
+        if status.state.is_final or status.identity is not None:
+            return status.state if status.state.is_final or status.identity is None else status.identity
+        upload = await run_sync(choose_upload, opened, snapshot, self._kept)
+        with TemporaryDirectory(prefix="pocketbuild-") as folder:
+            uploaded = await send_upload(
+                self._route, run_id, snapshot, upload, already=opened.received, folder=Path(folder)
+            )
+        contract = self._contract or await self.info()
+        settings = gradle_settings(contract, self._has_daemon)
+        facts = settings.facts | self._facts(contract, snapshot, uploaded)
+        plan = make_plan(spec, snapshot, uploaded.upload, settings.args, facts)
+        started = parse(await self._route.call("start", run_id, stdin=plan), StatusDocument)
+        await run_sync(self._kept.save, snapshot)
+        log.info("run.was_started", run=run_id, serial=self.serial, route=self.route_name, **uploaded.facts)
+        return started.identity or judge(started).state
+
+    def _facts(self, contract: Contract, snapshot: Snapshot, uploaded: Uploaded) -> dict[str, str]:
+        notes = [f"{note.path}: {note.detail}" for note in snapshot.notes if note.code in _NOTE_CODES]
+        facts = {"route": self.route_name, "uid": str(contract.uid), "serial": self.serial, **uploaded.facts}
+        if contract.domain:
+            facts["domain"] = contract.domain
+        if contract.prefix.id:
+            facts["prefix"] = contract.prefix.id
+        if notes:
+            facts["workspace_notes"] = "; ".join(notes[:_MAX_NOTES])[:2000]
+        return facts
+
+    async def follow(self, run_id: RunId, offset: int = 0) -> AsyncIterator[BuildEvent]:
+        """Give the log from a byte offset on and every state, until the run has ended.
+
+        The last event is the final `StateChanged`, when all of the log has been given. Close the
+        iterator (`contextlib.aclosing`) to stop earlier; the build goes on. After `PhoneLost` follow
+        again from the end of the last chunk.
+        """
+        check_run_id(run_id)
+        async for event in follow_run(self._route, run_id, offset):
+            if isinstance(event, StateChanged) and event.state is BuildState.LOST:
+                event = StateChanged(BuildState.LOST, await self._cause_of_loss(run_id))
+            yield event
+
+    async def status(self, run_id: RunId) -> RunStatus:
+        """Say where a run is; raises `UnknownRun`."""
+        check_run_id(run_id)
+        return judge(parse(await self._route.call("status", run_id), StatusDocument))
+
+    async def runs(self) -> tuple[RunStatus, ...]:
+        """Say where every run is that the phone keeps."""
+        return tuple(judge(run) for run in parse(await self._route.call("list"), RunsDocument).runs)
+
+    async def cancel(self, run_id: RunId, cause: str = "cancelled") -> RunStatus:
+        """End a run: Gradle is asked to stop, and after ten seconds made to. Harmless when it has ended."""
+        check_run_id(run_id)
+        return judge(parse(await self._route.call("cancel", run_id, cause), StatusDocument))
+
+    async def result(self, run_id: RunId) -> BuildResult:
+        """Wait for the end of a run and give what came of it; a lost run has a result, too."""
+        status = await self.status(run_id)
+        if not status.state.is_final:
+            async for _ in self.follow(run_id, status.log_size_bytes):
+                pass
+        try:
+            async with self._route.get(run_id, "result", 0) as parts:
+                line = b"".join([part async for part in parts])
+        except UnknownRun:
+            return await self._lost_result(run_id)
+        return to_result(parse(line, ResultDocument), run_id, {})
+
+    async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> Path:
+        """Bring an artifact to a path on this host, which appears only when it is whole and right.
+
+        Goes on where an earlier fetch was cut. Raises `TransferFault` when the bytes stay wrong.
+        """
+        check_run_id(run_id)
+        await fetch_artifact(self._route, run_id, artifact, destination)
+        return destination
+
+    async def events(self, run_id: RunId) -> bytes:
+        """Give what Gradle's init script noted about tasks, as lines of JSON; empty where it did not run."""
+        check_run_id(run_id)
+        try:
+            async with self._route.get(run_id, "events", 0) as parts:
+                return b"".join([part async for part in parts])
+        except UnknownRun:
+            return b""
+
+    async def gc(self, keep: int = 10) -> None:
+        """Remove ended runs but the newest `keep`; 0 removes all that was handed over, too."""
+        await self._route.call("gc", str(keep))
+
+    async def _lost_result(self, run_id: RunId) -> BuildResult:
+        digest, size_bytes = sha256(), 0
+        async with self._route.get(run_id, "log", 0) as parts:
+            async for part in parts:
+                digest.update(part)
+                size_bytes += len(part)
+        cause = await self._cause_of_loss(run_id)
+        return BuildResult(run_id, BuildState.LOST, None, size_bytes, digest.hexdigest(), cause=cause)
+
+    async def _cause_of_loss(self, run_id: RunId) -> str:
+        death = await explain_death(self._adb, await self.status(run_id), self._package)
+        return death.cause.value
+
+
+def check_run_id(run_id: str) -> None:
+    """Raise ValueError for what cannot name a run: 1 to 40 of a-z, 0-9 and -."""
+    if not RUN_ID.fullmatch(run_id):
+        raise ValueError(f"{run_id!r} cannot name a run: 1 to 40 of a-z, 0-9 and -")

@@ -1,0 +1,283 @@
+"""The hand-off protocol PB/1, as the host reads it: what the phone says, and what that means.
+
+Everything that the phone's `pb` answers is one JSON line from a stranger: it is checked here and
+turned into the bridge's own values or into a fault. Numbers that may exceed 31 bits come as text,
+because the phone's shell cannot count that far.
+"""
+
+import calendar
+import itertools
+import json
+import re
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from builder_bridge.build import Artifact, BuildResult, BuildState, RunId, RunIdentity
+from builder_bridge.errors import (
+    BridgeError,
+    PhoneBusy,
+    PhoneLost,
+    ProtocolFault,
+    RouteUnavailable,
+    RunConflict,
+    StorageFull,
+    TransferFault,
+    UnknownRun,
+)
+
+PROTOCOL = 1
+MAX_LINE_BYTES = 16 << 20
+RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+NOTHING_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Size = Annotated[int, Field(ge=0, le=1 << 60)]
+PhoneState = Literal[
+    "receiving", "received", "unpacking", "running", "collecting", "done", "failed", "cancelled"
+]
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    pb: Literal[1] = 1
+
+
+class StateLine(_Document):
+    """A state as the phone writes it, in `state.json` and on the second stream of a log."""
+
+    state: PhoneState
+    log_size: Size | None = None
+
+
+class StatusDocument(_Document):
+    """Where a run is. `boot_id` is the boot that the run belongs to, `boot_now` the phone's present one."""
+
+    run: str
+    digest: str
+    state: StateLine
+    pid: int = 0
+    start_ticks: int = 0
+    boot_id: str = ""
+    boot_now: str = ""
+    alive: bool = False
+    beat: str = "0"
+    log_size: Size = 0
+    received: Size = 0
+
+    @property
+    def identity(self) -> RunIdentity | None:
+        """Which process the run is, None where it has not been started."""
+        return RunIdentity(self.pid, self.start_ticks, self.boot_id) if self.pid else None
+
+    @property
+    def build_state(self) -> BuildState:
+        """The state that the phone wrote last."""
+        return BuildState(self.state.state)
+
+
+class OpenDocument(StatusDocument):
+    """Also what the phone already holds of this workspace: the fingerprint of the content in place,
+    and the paths in it that builds have written to since."""
+
+    content: str = ""
+    touched: list[str] = []
+
+
+class HaveDocument(_Document):
+    """Which contents the phone lacks."""
+
+    missing: list[Sha256]
+
+
+class ReceivedDocument(_Document):
+    """How much of an upload has arrived."""
+
+    received: Size
+    complete: bool
+
+
+class ArtifactDocument(_Document):
+    """A file that the build made, as the phone describes it."""
+
+    index: int = Field(ge=0, le=100_000)
+    path: str = Field(min_length=1, max_length=4096)
+    size: Size
+    sha256: Sha256
+
+
+class ResultDocument(_Document):
+    """The phone's verdict on a run; `times` are lines of a stage's name and its moment in UTC."""
+
+    run: str
+    state: Literal["done", "failed", "cancelled"]
+    exit_code: int | None
+    cause: str | None
+    log_size: Size
+    log_sha256: Sha256
+    artifacts: list[ArtifactDocument] = []
+    times: list[str] = []
+    facts: dict[str, str] = {}
+
+
+class RunsDocument(_Document):
+    """All runs that the phone keeps."""
+
+    runs: list[StatusDocument]
+
+
+AnyDocument = TypeVar("AnyDocument", bound=BaseModel)
+
+_FAULTS: dict[str, type[BridgeError]] = {
+    "unknown_run": UnknownRun,
+    "no_such_file": UnknownRun,
+    "run_conflict": RunConflict,
+    "storage_full": StorageFull,
+    "transfer_digest": TransferFault,
+    "busy": PhoneBusy,
+    "unwritable": RouteUnavailable,
+    "not_started": PhoneLost,
+}
+
+
+def parse(line: bytes, kind: type[AnyDocument]) -> AnyDocument:
+    """Read one JSON line of the phone.
+
+    Raises the fault that the phone named, or `ProtocolFault` where the line is not what `kind` says.
+    """
+    document = _read_json(line)
+    if "error" in document:
+        code, detail = str(document["error"]), str(document.get("detail", ""))
+        raise _FAULTS.get(code, ProtocolFault)(f"The phone's runner says {code}: {detail}.")
+    try:
+        return kind.model_validate(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ProtocolFault(f"The phone's {kind.__name__} is wrong at {where!r}: {first['msg']}.") from error
+
+
+def _read_json(line: bytes) -> dict[str, object]:
+    if len(line) > MAX_LINE_BYTES:
+        raise ProtocolFault(f"The phone's runner answered {len(line)} bytes, where one line was due.")
+    text = line.decode("utf-8", "replace").strip()
+    try:
+        document = json.loads(text, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolFault(f"The phone's runner answered {text[:200]!r}, which is no JSON line.") from error
+    if not isinstance(document, dict) or document.get("pb") != PROTOCOL:
+        raise ProtocolFault(f"The phone's runner answered {text[:200]!r}, which is not PB/{PROTOCOL}.")
+    return document
+
+
+class StateLines:
+    """Reads states out of the second stream of a log, fed in pieces cut anywhere."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[StateLine]:
+        """Give the states of the lines that are complete now; lines that are no state are passed over."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._rest = self._rest[-4096:]
+        states = []
+        for line in lines:
+            try:
+                states.append(StateLine.model_validate_json(line))
+            except ValidationError:
+                continue
+        return states
+
+
+@dataclass(frozen=True, slots=True)
+class RunStatus:
+    """Where a run is, judged by the host: a run whose process is gone without a verdict is lost.
+
+    `has_rebooted` says that the phone has been started anew since; `beat` changes every five seconds
+    while the runner lives.
+    """
+
+    run_id: RunId
+    state: BuildState
+    identity: RunIdentity | None
+    log_size_bytes: int
+    has_rebooted: bool
+    beat: str
+
+
+def judge(document: StatusDocument) -> RunStatus:
+    """Say what a status means, by comparing the run's identity with what lives now."""
+    state = document.build_state
+    has_rebooted = bool(document.pid) and document.boot_id != document.boot_now
+    if document.pid and not document.alive and not state.is_final:
+        state = BuildState.LOST
+    return RunStatus(
+        run_id=RunId(document.run),
+        state=state,
+        identity=document.identity,
+        log_size_bytes=document.log_size,
+        has_rebooted=has_rebooted,
+        beat=document.beat,
+    )
+
+
+def to_result(document: ResultDocument, run_id: RunId, facts: dict[str, str]) -> BuildResult:
+    """Turn the phone's verdict into a `BuildResult`; `facts` of the host are added to the phone's."""
+    if document.run != run_id:
+        raise ProtocolFault(f"The phone gave the result of run {document.run!r} for {run_id!r}.")
+    return BuildResult(
+        run_id=run_id,
+        state=BuildState(document.state),
+        exit_code=document.exit_code,
+        log_size_bytes=document.log_size,
+        log_sha256=document.log_sha256,
+        artifacts=tuple(_to_artifact(artifact) for artifact in document.artifacts),
+        cause=document.cause,
+        stage_s=stage_seconds(document.times),
+        facts={**document.facts, **facts},
+    )
+
+
+def _to_artifact(document: ArtifactDocument) -> Artifact:
+    parts = document.path.split("/")
+    if document.path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        raise ProtocolFault(f"The phone names the artifact {document.path!r}, which may lie outside.")
+    kind, variant = describe_artifact(document.path)
+    return Artifact(document.index, document.path, kind, document.size, document.sha256, variant)
+
+
+def describe_artifact(path: str) -> tuple[str, str | None]:
+    """Say what a file under `build/outputs` is and of which variant, by where AGP puts it.
+
+    Newer plugins write `outputs/apk/<flavor>/<type>/x.apk`, `outputs/bundle/<variant>/x.aab` and
+    `outputs/mapping/<variant>/mapping.txt`; older ones and AARs have the variant in the file's name.
+    """
+    name = path.rpartition("/")[2]
+    kind = "mapping" if name == "mapping.txt" else name.rpartition(".")[2].lower()
+    below = path.rpartition("/build/outputs/")[2].split("/")[1:-1]
+    if below:
+        head, *tail = below
+        return kind, head + "".join(part[:1].upper() + part[1:] for part in tail)
+    module = path.rpartition("/build/outputs/")[0].rpartition("/")[2]
+    stem = name.rpartition(".")[0].removesuffix("-unsigned")
+    if kind != "mapping" and module and stem.startswith(f"{module}-"):
+        head, *tail = stem.removeprefix(f"{module}-").split("-")
+        return kind, head + "".join(part[:1].upper() + part[1:] for part in tail)
+    return kind, None
+
+
+def stage_seconds(times: list[str]) -> dict[str, float]:
+    """Give how long each stage took, from the moments at which the phone entered them.
+
+    A line is a stage's name and `YYYY-MM-DD HH:MM:SS.nnnnnnnnn +0000`; odd lines are passed over.
+    """
+    moments: list[tuple[int, str]] = []
+    for line in times:
+        match = re.fullmatch(r"([a-z]+) (\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\d* \+0000", line)
+        if match and 1 <= int(match[3]) <= 12 and int(match[2]) >= 1:
+            second = calendar.timegm(tuple(int(part) for part in match.groups()[1:7]))
+            moments.append((second * 1_000_000 + int(match[8]), match[1]))
+    moments.sort()
+    return {stage: (after - begin) / 1_000_000 for (begin, stage), (after, _) in itertools.pairwise(moments)}

@@ -1,0 +1,116 @@
+"""What the host asks of a phone's runner: the request, its digest, and the plan to carry it out.
+
+A plan is text that a POSIX shell reads line by line, one word and fields without blanks, because
+the phone's shell reads no JSON. Free text stands behind "=", every byte but plain ones as \\0ooo,
+so that no path or argument is ever seen by the shell as anything but data.
+"""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+from builder_bridge.build import BuildSpec
+from builder_bridge.workspace.snapshot import Snapshot, SnapshotDiff
+
+MAX_EDITS = 2_000
+"""More changes than this go faster as a whole archive than as edits, which cost the phone a process each."""
+
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/@+=,:-")
+_BEAT_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The archive holds the whole content; what lay there before is replaced."""
+
+    entries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The content lies there but for these changes; `before` are the entries of the old content."""
+
+    diff: SnapshotDiff
+    before: dict[str, str]
+
+
+Upload = Whole | Edits
+
+
+def encode(text: str) -> str:
+    """Write free text as one field of a plan."""
+    data = text.encode("utf-8", "surrogateescape")
+    return "=" + "".join(chr(byte) if byte in _PLAIN else f"\\0{byte:03o}" for byte in data)
+
+
+def request_digest(spec: BuildSpec, snapshot: Snapshot) -> str:
+    """Name a request by its content: the same workspace, tasks and options give the same digest.
+
+    What the host chooses by the phone's present state (heap, daemon) does not count: asking again
+    a minute later is still the same request.
+    """
+    return hashlib.sha256(json.dumps(_request(spec, snapshot), sort_keys=True).encode()).hexdigest()
+
+
+def _request(spec: BuildSpec, snapshot: Snapshot) -> dict[str, object]:
+    return {
+        "workspace": snapshot.fingerprint,
+        "name": snapshot.name,
+        "place": snapshot.place,
+        "tasks": list(spec.tasks),
+        "args": list(spec.args),
+        "clean": spec.clean,
+        "project_dir": spec.project_dir,
+        "deadline_s": spec.deadline_s,
+    }
+
+
+def make_plan(
+    spec: BuildSpec,
+    snapshot: Snapshot,
+    upload: Upload,
+    gradle_args: tuple[str, ...],
+    facts: dict[str, str],
+) -> bytes:
+    """Write the plan of a run. `gradle_args` are ours; tasks and arguments of the spec follow them."""
+    request = json.dumps(_request(spec, snapshot) | {"gradle_args": gradle_args}, separators=(",", ":"))
+    lines = [
+        "plan 1",
+        f"place {snapshot.place}",
+        f"content {snapshot.fingerprint}",
+        f"wipe {int(spec.clean and isinstance(upload, Edits))}",
+        f"beats {math.ceil(spec.deadline_s / _BEAT_S)}",
+        f"name {encode(snapshot.name)}",
+        f"dir {encode(spec.project_dir)}",
+        f"facts {encode_json(json.dumps(facts, separators=(',', ':')))}",
+        f"request {encode_json(request)}",
+    ]
+    match upload:
+        case Whole(entries):
+            size_kb = snapshot.size_bytes // 1000 + 1000
+            lines += ["mode archive", f"count {entries}", f"size_kb {size_kb}"]
+        case Edits(diff, before):
+            lines += ["mode same" if diff.is_empty else "mode delta", *_edit_lines(diff, before)]
+    lines += [f"arg {encode(argument)}" for argument in (*gradle_args, *spec.args, *spec.tasks)]
+    return "\n".join([*lines, "end", ""]).encode()
+
+
+def encode_json(text: str) -> str:
+    """Write a JSON text without blanks or anything that a shell's `read` would change."""
+    return text.replace(" ", "\\u0020")
+
+
+def _edit_lines(diff: SnapshotDiff, before: dict[str, str]) -> list[str]:
+    lines = [f"drop {encode(path)} {_old_digest(before, path)}" for path in diff.removed]
+    lines += [
+        f"file {encode(file.path)} {file.sha256} {file.mode:o} {_old_digest(before, file.path)}"
+        for file in diff.files
+    ]
+    lines += [f"link {encode(link.path)} {encode(link.target)}" for link in diff.links]
+    return lines
+
+
+def _old_digest(before: dict[str, str], path: str) -> str:
+    kind, _, digest = before.get(path, "").partition(" ")
+    return digest if kind in ("644", "755") and len(digest) == 64 else "-"
