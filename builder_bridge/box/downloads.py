@@ -43,22 +43,14 @@ def fetch_r8(progress: Progress) -> Path:
     return jar
 
 
-def unpack_packages_alone(root: Path, architecture: str, progress: Progress) -> None:
-    """Unpack apksigner and Android's platform 23 into `root` without what they depend on.
+def fetch_packages(folder: Path, architecture: str, progress: Progress) -> list[Path]:
+    """Download apksigner and Android's platform 23 into `folder`, without what they depend on.
 
     Debian's apksigner would draw in a desktop Java, and the platform is only in Debian sid. Both
     come through apt, which checks Debian's signatures.
     """
     progress(f"Fetching apksigner and, from Debian {_PLATFORM_SUITE}, Android's platform 23 (26 MB)")
     packages = [f"{APKSIGNER}/{SUITE}", *(f"{package}/{_PLATFORM_SUITE}" for package in _PLATFORM)]
-    with tempfile.TemporaryDirectory(dir=cache_folder()) as name:
-        folder = Path(name)
-        debs = _download_debs(folder, packages, architecture)
-        for deb in debs:
-            run(["dpkg-deb", "--extract", deb, root], why=f"Unpacking {deb.name}")
-
-
-def _download_debs(folder: Path, packages: list[str], architecture: str) -> list[Path]:
     for inner in ("lists/partial", "cache/archives/partial", "debs"):
         (folder / inner).mkdir(parents=True)
     sources = folder / "sources.list"

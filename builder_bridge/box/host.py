@@ -63,7 +63,25 @@ def missing_from_host(*, network_namespace: bool = False) -> list[str]:
         packages.add("libc6-dev")
     if packages:
         missing.append(f"install what is missing with `apt-get install {' '.join(sorted(packages))}`")
+    if not missing and not _may_make_namespaces():
+        missing.append("the kernel refuses new namespaces (in a container: run it with --privileged)")
     return missing
+
+
+def _may_make_namespaces() -> bool:
+    probe = ["unshare", "--mount", "--pid", "--net", "--fork", "true"]
+    done = subprocess.run(probe, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@contextmanager
+def ordinary_umask() -> Iterator[None]:
+    """Let files be readable by all users of a box, whatever the caller's umask is."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def architecture() -> str:

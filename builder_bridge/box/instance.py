@@ -7,7 +7,7 @@ from pathlib import Path
 
 from builder_bridge.box import network
 from builder_bridge.box.boot import await_listening, boot, halt, prepare_folder
-from builder_bridge.box.host import Progress, cache_folder, locked, require_host
+from builder_bridge.box.host import Progress, cache_folder, locked, ordinary_umask, require_host
 from builder_bridge.box.process import ProcessIdentity, identify, kill
 from builder_bridge.box.recipe import Kind
 from builder_bridge.box.record import DEFAULT_NAME, Box, Mode, boxes, find, folder_of
@@ -40,7 +40,7 @@ def start(
         raise BoxFault(f"{name!r} cannot name a box: up to 32 of a-z, 0-9 and -, please.")
     require_host(network_namespace=mtu_1500)
     root = make_root(kind, progress)
-    with locked(f"box-{name}", progress):
+    with locked(f"box-{name}", progress), ordinary_umask():
         found = find(name)
         if found is not None and found.is_running:
             wanted = (kind, mode, kill_children, mtu_1500, port or found.port)

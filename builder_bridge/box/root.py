@@ -1,11 +1,14 @@
 """Makes the root of a kind of box, once, and keeps it under the digest of its recipe."""
 
 import json
+import os
 import shutil
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from builder_bridge.box import adbd, layout, prefix, toolchain
+from builder_bridge.box.downloads import fetch_packages, fetch_r8
 from builder_bridge.box.host import (
     KEYRING,
     Progress,
@@ -13,12 +16,15 @@ from builder_bridge.box.host import (
     cache_folder,
     locked,
     mirror,
+    ordinary_umask,
     require_host,
     run,
 )
 from builder_bridge.box.recipe import PACKAGES, PARTS, SUITE, Kind, digest
 from builder_bridge.errors import BoxFault
 
+_RECORD = Path("system/made.json")
+_UNUSED_S = 7 * 24 * 3600
 _ADBD = Path("usr/lib/android-sdk/platform-tools/adbd")
 
 
@@ -31,61 +37,63 @@ def make_root(kind: Kind, progress: Progress) -> Path:
     """Make the root of a kind of box, or find the one made before.
 
     Two makers never clash: the second waits and finds the first one's. A root appears under its
-    name only when it is whole. `progress` is told each step.
+    name only when it is whole. `progress` is told each step, from more than one thread.
 
     Raises:
         BoxFault: what is missing on the host, or which step failed and how.
     """
     require_host()
     root = root_folder(kind)
-    if root.is_dir():
-        return root
-    with locked(root.name, progress):
-        if root.is_dir():
-            return root
-        partial = root.with_name(f"{root.name}.partial")
-        _remove_tree(partial)
-        partial.parent.mkdir(parents=True, exist_ok=True)
-        started = time.monotonic()
-        try:
-            _make(kind, partial, progress)
-        except BaseException:
-            _remove_tree(partial)
-            raise
-        made_s = round(time.monotonic() - started, 1)
-        (partial / "system/made.json").write_text(
-            json.dumps({"kind": kind, "suite": SUITE, "made_s": made_s}) + "\n"
-        )
-        partial.rename(root)
-        progress(f"Made the root of the {kind} box in {made_s} s: {root}")
+    if not root.is_dir():
+        with locked(root.name, progress), ordinary_umask():
+            if not root.is_dir():
+                _make_whole(kind, root, progress)
+    os.utime(root / _RECORD)
     return root
 
 
-def _make(kind: Kind, root: Path, progress: Progress) -> None:
+def _make_whole(kind: Kind, root: Path, progress: Progress) -> None:
+    partial = root.with_name(f"{root.name}.partial")
+    _remove_tree(partial)
+    partial.mkdir(parents=True)
+    started = time.monotonic()
+    try:
+        _make(kind, partial / "root", partial / "downloads", progress)
+        made_s = round(time.monotonic() - started, 1)
+        record = json.dumps({"kind": kind, "suite": SUITE, "made_s": made_s})
+        (partial / "root" / _RECORD).write_text(record + "\n")
+        (partial / "root").rename(root)
+    finally:
+        _remove_tree(partial)
+    progress(f"Made the root of the {kind} box in {made_s} s: {root}")
+    _remove_unused_roots(root.parent)
+
+
+def _make(kind: Kind, root: Path, downloads: Path, progress: Progress) -> None:
+    if kind is Kind.TINY:
+        _make_device(kind, root, progress)
+        return
+    with ThreadPoolExecutor() as background:
+        debs = background.submit(fetch_packages, downloads, architecture(), progress)
+        r8 = background.submit(fetch_r8, progress)
+        _make_device(kind, root, progress)
+        progress("Mending the Android Gradle plugin, making dx out of D8, laying out the prefix")
+        tools = toolchain.install_toolchain(root, architecture(), debs.result(), r8.result())
+    prefix.make_prefixes(root, architecture(), f"box-{digest(kind, architecture())}", tools)
+
+
+def _make_device(kind: Kind, root: Path, progress: Progress) -> None:
     packages = PACKAGES[kind]
     archive = mirror()
     progress(f"Unpacking {len(packages)} Debian packages and what they need, from {archive}")
+    options = ["--quiet", "--variant=extract", f"--keyring={KEYRING}", '--aptopt=Acquire::Retries "5"']
     run(
-        [
-            "mmdebstrap",
-            "--quiet",
-            "--variant=extract",
-            f"--include={','.join(packages)}",
-            f"--keyring={KEYRING}",
-            '--aptopt=Acquire::Retries "5"',
-            SUITE,
-            root,
-            archive,
-        ],
+        ["mmdebstrap", *options, f"--include={','.join(packages)}", SUITE, root, archive],
         why=f"Making a Debian {SUITE} root",
     )
-    progress("Laying out the device: shell, tools, users, packages")
     layout.lay_out(root)
     _compile_parts(root)
     _make_adbd_variants(root)
-    if kind is Kind.AGP:
-        tools = toolchain.install_toolchain(root, architecture(), progress)
-        prefix.make_prefixes(root, architecture(), f"box-{digest(kind, architecture())}", tools)
 
 
 def _compile_parts(root: Path) -> None:
@@ -109,6 +117,16 @@ def _make_adbd_variants(root: Path) -> None:
         file = root / "system/bin" / name
         file.write_bytes(content)
         file.chmod(0o755)
+
+
+def _remove_unused_roots(folder: Path) -> None:
+    """Remove roots of older recipes that no box stands on and that nobody asked for in a week."""
+    in_use = {link.resolve() for link in (cache_folder() / "instances").glob("*/root")}
+    for root in folder.iterdir():
+        record = root / _RECORD
+        used_s = (record if record.exists() else root).stat().st_mtime
+        if root not in in_use and time.time() - used_s > _UNUSED_S:
+            _remove_tree(root)
 
 
 def _remove_tree(folder: Path) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder_bridge.box.aapt_mend import mend_archive
-from builder_bridge.box.downloads import R8_VERSION, fetch_r8, unpack_packages_alone
-from builder_bridge.box.host import Progress, run
+from builder_bridge.box.downloads import R8_VERSION
+from builder_bridge.box.host import run
 from builder_bridge.box.recipe import PARTS
 from builder_bridge.errors import BoxFault
 
@@ -36,15 +36,16 @@ class Toolchain:
     platforms: tuple[int, ...]
 
 
-def install_toolchain(root: Path, architecture: str, progress: Progress) -> Toolchain:
-    """Bring what no package of the release has into `root`, and make all of it work together.
+def install_toolchain(root: Path, architecture: str, debs: list[Path], r8: Path) -> Toolchain:
+    """Add to `root` what none of its packages has, and make all of it work together.
+
+    `debs` are packages to unpack without what they depend on, `r8` is R8's archive.
 
     Raises:
-        BoxFault: a download failed, or what came is not what the mends were written for.
+        BoxFault: where something in the root is not what the mends were written for.
     """
-    unpack_packages_alone(root, architecture, progress)
-    r8 = fetch_r8(progress)
-    progress("Mending the Android Gradle plugin, compiling dx out of D8")
+    for deb in debs:
+        run(["dpkg-deb", "--extract", deb, root], why=f"Unpacking {deb.name}")
     archive = root / _BUILDER_ARCHIVE
     archive.write_bytes(mend_archive(archive.read_bytes()))
     toolchain = _read_versions(root, f"/usr/lib/jvm/java-21-openjdk-{architecture}")
