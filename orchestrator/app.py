@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from orchestrator import problem
 from orchestrator.access import AccessCheck
 from orchestrator.bell import Bells
-from orchestrator.desk import BuildDesk
+from orchestrator.desk import FrontDesk
 from orchestrator.engine.engine import data_folder_lock, open_engine
 from orchestrator.engine.phone import OpenPhone
 from orchestrator.engine.resources import Stores
@@ -84,7 +84,7 @@ async def open_service(
             scratch=scratch,
         )
         engine = await stack.enter_async_context(open_engine(stores, open_phone))
-        desk = BuildDesk(stores)
+        desk = FrontDesk(stores)
         yield Service(stores, engine, desk, Intake(stores), BuildFeed(stores, desk, engine.closing))
         engine.closing.set()
 

@@ -63,7 +63,7 @@ class BuildView:
     artifacts: list[ArtifactRow]
 
 
-class BuildDesk:
+class FrontDesk:
     """All verbs on builds."""
 
     def __init__(self, stores: Stores) -> None:

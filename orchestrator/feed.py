@@ -16,7 +16,7 @@ from fastapi.sse import ServerSentEvent
 
 from orchestrator import bell
 from orchestrator.access import Principal
-from orchestrator.desk import BuildDesk
+from orchestrator.desk import FrontDesk
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import BadRequest
 from orchestrator.store.logs import LogBook
@@ -52,7 +52,7 @@ def parse_position(event_id: str | None, offset: int | None) -> Position:
 class BuildFeed:
     """Streams of one build, each for one reader."""
 
-    def __init__(self, stores: Stores, desk: BuildDesk, closing: anyio.Event) -> None:
+    def __init__(self, stores: Stores, desk: FrontDesk, closing: anyio.Event) -> None:
         self._stores = stores
         self._desk = desk
         self._closing = closing

@@ -89,6 +89,18 @@ class ArtifactReply(_Body):
     sha256: str
 
 
+class ArtifactList(_Body):
+    """What a build made."""
+
+    artifacts: list[ArtifactReply]
+
+
+class ProblemList(_Body):
+    """The root causes that a log shows, first cause first, each as the digest has it."""
+
+    problems: list[dict[str, Any]]
+
+
 class BuildReply(_Body):
     """A build as it is now."""
 
@@ -198,6 +210,12 @@ class PhoneReply(_Body):
     contract: dict[str, Any] | None
     health: dict[str, Any] | None
     seen: datetime | None
+
+
+class PhoneList(_Body):
+    """All phones."""
+
+    phones: list[PhoneReply]
 
 
 def moment(seconds: float | None) -> datetime | None:

@@ -16,6 +16,15 @@ STOP_S = 5
 class _Server(uvicorn.Server):
     """A server whose end is decided by its owner, not by signals that it catches itself."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = anyio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept, and say so."""
+        await super().startup(sockets)
+        self.is_up.set()
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the owner of the process."""
@@ -42,8 +51,7 @@ async def serving(app: FastAPI, bind: str, port: int) -> AsyncIterator[str]:
     server = _Server(config)
     async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve, [listener])
-        while not server.started:
-            await anyio.sleep(0.005)
+        await server.is_up.wait()
         try:
             yield f"http://{_shown(bind)}:{actual}"
         finally:

@@ -23,6 +23,8 @@ from pydantic_settings import (
 from orchestrator.errors import SettingsFault
 
 PREFIX = "POCKETBUILD_"
+OTHER_PREFIXES = ("POCKETBUILD_BOX_", "POCKETBUILD_REQUIRE_BOX")
+"""Variables of the phone in a box and of the tests, which are no settings of the service."""
 
 
 def default_data_dir() -> Path:
@@ -111,6 +113,8 @@ class Settings(BaseSettings):
     port: int = Field(default=8765, ge=0, le=65535)
     host_names: tuple[str, ...] = ()
     require_token: bool | None = None
+    service_url: str | None = None
+    token: SecretStr | None = None
     database_url: SecretStr | None = None
     artifacts_url: str | None = None
     workspace_roots: tuple[Path, ...] = ()
@@ -230,5 +234,7 @@ def _refuse_unknown_variables(environment: Mapping[str, str]) -> None:
     known = [PREFIX + name.upper() for name in Settings.model_fields] + [PREFIX + "CONFIG"]
     for variable in environment:
         name = variable.upper().partition("__")[0]
+        if name.startswith(OTHER_PREFIXES):
+            continue
         if name.startswith(PREFIX) and name not in known:
             raise SettingsFault(f"unknown variable {variable} in the environment{nearest(name, known)}")

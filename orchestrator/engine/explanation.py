@@ -1,12 +1,21 @@
 """Makes the digest of a run: from its log, or from the cause where the log can not say it."""
 
+import time
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from builder_bridge.log.digest import BuildFacts, digest_to_json, make_digest, previous_from_json, render_text
+from builder_bridge.log.places import PathMap, decoded
+from builder_bridge.log.problem import LogReport
 from builder_bridge.log.reader import LogReader
+from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.resources import Stores
+from orchestrator.errors import NotFound
 from orchestrator.store.records import BuildRow, RunRow
 
 BLOCK_BYTES = 1 << 20
+MAX_SOURCE_BYTES = 2 << 20
 
 
 def make_explanation(
@@ -16,19 +25,64 @@ def make_explanation(
     ended: dict[str, Any],
     previous: dict[str, Any] | None,
 ) -> tuple[dict[str, Any], str]:
-    """Read the whole log of a run; give the digest as JSON and as a model reads it."""
+    """Read the whole log of a run; give the digest as JSON and as a model reads it. Blocking."""
+    report = read_report(stores, run.id)
+    snapshot = _snapshot(stores, build)
+    paths = {file.path for file in snapshot.files} if snapshot else set()
+    digest = make_digest(
+        report,
+        facts=BuildFacts(build.id, run.phone, time.time() - run.created_s),
+        sources=None if snapshot is None else lambda path: _source(snapshot.root, path),
+        paths=PathMap.of(roots_in(report, paths)),
+        previous=None if previous is None else previous_from_json(previous),
+    )
+    text, document = render_text(digest), digest_to_json(digest)
+    cause = ended.get("cause")
+    if cause and ended.get("exit_code") is None:
+        text = f"build {build.id} ended before Gradle did: {cause}\n{text}"
+        document = {**document, "cause": cause}
+    return document, text
+
+
+def read_report(stores: Stores, run_id: str) -> LogReport:
+    """Read a run's log to its end. Blocking."""
     reader, offset = LogReader(), 0
-    while data := stores.logs.read(run.id, offset, BLOCK_BYTES):
+    while data := stores.logs.read(run_id, offset, BLOCK_BYTES):
         reader.feed(data)
         offset += len(data)
-    report = reader.close()
-    digest = {
-        "outcome": report.outcome.value,
-        "kind": report.kind,
-        "problems": [
-            {"severity": p.severity.value, "file": p.file, "line": p.line, "message": p.message}
-            for p in report.problems
-        ],
-    }
-    text = "\n".join(f"{p.place or ''} {p.message}" for p in report.problems)
-    return digest, text
+    return reader.close()
+
+
+def roots_in(report: LogReport, workspace_paths: set[str]) -> list[str]:
+    """Find the folders under which the log names files of the workspace, longest first.
+
+    A log names files as the phone has them; where its run lay is told by the paths themselves.
+    """
+    found = set()
+    for problem in report.problems:
+        for name in _absolute(problem.file):
+            parts = name.split("/")
+            for cut in range(1, len(parts)):
+                if "/".join(parts[cut:]) in workspace_paths:
+                    found.add("/".join(parts[:cut]) or "/")
+                    break
+    return sorted(found, key=len, reverse=True)
+
+
+def _absolute(file: str | None) -> Iterable[str]:
+    if file is not None and file.startswith("/"):
+        yield decoded(file)
+
+
+def _snapshot(stores: Stores, build: BuildRow) -> Snapshot | None:
+    try:
+        return stores.workspaces.get(build.fingerprint, build.project, str(build.spec["place"]))
+    except NotFound:
+        return None
+
+
+def _source(root: Path, path: str) -> str | None:
+    file = root / path
+    if not file.is_file() or file.stat().st_size > MAX_SOURCE_BYTES:
+        return None
+    return file.read_text(encoding="utf-8", errors="replace")

@@ -17,6 +17,7 @@ from orchestrator import bell
 from orchestrator.engine import handover
 from orchestrator.engine.handover import Assignment
 from orchestrator.engine.patience import Patience, is_passing
+from orchestrator.engine.phone import following
 from orchestrator.engine.resources import EngineResources
 from orchestrator.store import builds as build_store
 from orchestrator.store.logs import LogWriter
@@ -60,14 +61,15 @@ async def _read_to_end(resources: EngineResources, job: Assignment, writer: LogW
         try:
             async with resources.lines.use(job.run.phone, job.route) as port:
                 last: StateChanged | None = None
-                async for event in port.follow(job.run_id, writer.offset):
-                    patience.saw_phone(time.monotonic())
-                    match event:
-                        case LogChunk(offset, data):
-                            writer.append(offset, data)
-                        case StateChanged():
-                            last = event
-                            await _note(resources, job, event)
+                async with following(port, job.run_id, writer.offset) as events:
+                    async for event in events:
+                        patience.saw_phone(time.monotonic())
+                        match event:
+                            case LogChunk(offset, data):
+                                writer.append(offset, data)
+                            case StateChanged():
+                                last = event
+                                await _note(resources, job, event)
                 if last is not None and last.state.is_final:
                     return {"state": last.state.value, "cause": last.detail}
         except BridgeError as fault:
@@ -113,7 +115,7 @@ async def _watch(resources: EngineResources, job: Assignment, stop: _Stop) -> No
     while True:
         try:
             async with resources.lines.use(job.run.phone, job.route) as port:
-                await port.cancel(job.run_id)
+                await port.cancel(job.run_id, stop.outcome.value)
                 return
         except UnknownRun:
             return

@@ -20,6 +20,8 @@ from orchestrator.store.builds import Filter
 from orchestrator.store.records import ArtifactRow, Outcome, Phase
 
 log = structlog.get_logger(__name__)
+_STAGE_NAMES = {"unpacking": "unpack", "running": "gradle", "collecting": "collect"}
+"""The phone names stages by its states; here they are named by what is done."""
 
 
 async def collect(resources: EngineResources, build_id: str, run_id: str) -> dict[str, Any]:
@@ -41,7 +43,8 @@ async def collect(resources: EngineResources, build_id: str, run_id: str) -> dic
         fault = await _fetch(resources, job, artifact)
         if fault is not None:
             return _given_up(fault)
-    seconds = {**result.stage_s, "fetch": time.monotonic() - began_s}
+    seconds = {_STAGE_NAMES.get(name, name): spent for name, spent in result.stage_s.items()}
+    seconds["fetch"] = time.monotonic() - began_s
     await stores.database.run(lambda c: build_store.add_stage_s(c, run_id, seconds))
     collected = {"exit_code": result.exit_code, "log_sha256": result.log_sha256}
     return {**collected, "cause": result.cause} if result.cause else collected

@@ -1,15 +1,16 @@
 """What the engine asks of a phone, and who holds the connection to it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
 
 from builder_bridge.build import Artifact, BuildEvent, BuildResult, BuildSpec, RunId
 from builder_bridge.errors import BridgeError, PhoneLost
+from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.snapshot import Snapshot
 
 
@@ -26,8 +27,8 @@ class PhonePort(Protocol):
         """How the prefix is reached."""
         ...
 
-    async def info(self) -> Any:
-        """Give the prefix's contract and the phone's health."""
+    async def info(self) -> Contract:
+        """Give the prefix's contract and how the phone is now."""
         ...
 
     async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:
@@ -38,7 +39,7 @@ class PhonePort(Protocol):
         """Tell of a run from a byte of its log on, until its final state."""
         ...
 
-    async def cancel(self, run_id: RunId) -> None:
+    async def cancel(self, run_id: RunId, cause: str) -> object:
         """End a run; one that has ended already is no fault."""
         ...
 
@@ -46,9 +47,20 @@ class PhonePort(Protocol):
         """Give what came of an ended run."""
         ...
 
-    async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> None:
+    async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> object:
         """Bring an artifact here, its sha256 checked."""
         ...
+
+
+@asynccontextmanager
+async def following(port: PhonePort, run_id: RunId, offset: int) -> AsyncIterator[AsyncIterator[BuildEvent]]:
+    """Follow a run for the block; the phone hears at once when the block ends early."""
+    events = port.follow(run_id, offset)
+    try:
+        yield events
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
 
 
 OpenPhone = Callable[[str, str | None], AbstractAsyncContextManager[PhonePort]]

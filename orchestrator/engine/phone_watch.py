@@ -9,12 +9,13 @@ from typing import Any
 
 import anyio
 import structlog
-from pydantic_core import to_jsonable_python
 
 from builder_bridge.build import RunId
 from builder_bridge.errors import BridgeError, UnknownRun
+from builder_bridge.prefix.contract import Contract
 from orchestrator import bell
 from orchestrator.engine import lease
+from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.resources import EngineResources
 from orchestrator.store import phones as phone_store
 from orchestrator.store.records import PhoneRow
@@ -76,8 +77,8 @@ class PhoneWatch:
                 async with self._resources.lines.use(phone.address, phone.route) as port:
                     if phone.stop_run is not None:
                         await self._clear(phone, port)
-                    contract = to_jsonable_python(await port.info())
-                    values = {"state": "online", "reason": None, "serial": port.serial, **described(contract)}
+                    values = {"state": "online", "reason": None, "serial": port.serial}
+                    values |= described(await port.info())
         except BridgeError as fault:
             values = {"state": "offline", "reason": str(fault)}
         except TimeoutError:
@@ -91,17 +92,28 @@ class PhoneWatch:
             )
             stores.bells.ring("builds")
 
-    async def _clear(self, phone: PhoneRow, port: Any) -> None:
+    async def _clear(self, phone: PhoneRow, port: PhonePort) -> None:
         run_id = str(phone.stop_run)
         try:
-            await port.cancel(RunId(run_id))
+            await port.cancel(RunId(run_id), "the run was given up")
         except UnknownRun:
             log.info("run.unknown_on_phone", run_id=run_id, serial=phone.address)
         await self._resources.stores.database.run(lambda c: lease.unfence(c, phone.address, run_id))
         log.info("run.stopped_late", run_id=run_id, serial=phone.address)
 
 
-def described(info: dict[str, Any]) -> dict[str, Any]:
+def described(info: Contract) -> dict[str, Any]:
     """Split what a phone says of itself into its lasting contract and its health of the moment."""
-    health = info.pop("health", None) or {}
-    return {"contract": info, "health": health}
+    contract = {
+        **info.prefix.model_dump(exclude_none=True),
+        "abi": info.prefix.abi or info.device.abi,
+        "api_level": info.device.api,
+        "model": info.device.model,
+        "cores": info.device.cores,
+        "memory_bytes": info.device.memory_kb << 10,
+    }
+    health = {
+        "free_bytes": info.device.storage_free_kb << 10 if info.device.storage_free_kb else None,
+        "free_memory_bytes": info.device.memory_available_kb << 10,
+    }
+    return {"contract": contract, "health": health}

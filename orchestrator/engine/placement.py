@@ -7,6 +7,7 @@ one that built this project last is taken first, for it has the blobs and warm c
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from orchestrator.settings import PhoneCare
@@ -92,7 +93,12 @@ def why_unwell(health: Mapping[str, Any], care: PhoneCare) -> str | None:
 
 
 def _at_least(wanted: Any, offered: Any) -> bool:
-    return int(offered) >= int(wanted)
+    return _major(offered) >= _major(wanted)
+
+
+def _major(version: Any) -> int:
+    digits = "".join(takewhile(str.isdigit, str(version)))
+    return int(digits) if digits else 0
 
 
 def _equal(wanted: Any, offered: Any) -> bool:

@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from orchestrator.errors import NotFound
 from orchestrator.ranges import answer_range
 from orchestrator.routes.context import PrincipalDep, ServiceDep
-from orchestrator.schema import ArtifactReply, artifact_reply
+from orchestrator.schema import ArtifactList, artifact_reply
 from orchestrator.store import builds as build_store
 
 router = APIRouter(prefix="/v1/builds/{build_id}/artifacts", tags=["artifacts"])
@@ -16,11 +16,11 @@ _MEDIA_TYPES = {"apk": "application/vnd.android.package-archive"}
 
 
 @router.get("")
-async def list_artifacts(build_id: str, service: ServiceDep, principal: PrincipalDep) -> list[ArtifactReply]:
+async def list_artifacts(build_id: str, service: ServiceDep, principal: PrincipalDep) -> ArtifactList:
     """List what a build made."""
     await service.desk.get(principal, build_id)
     found = await service.stores.database.run(lambda c: build_store.artifacts_of(c, build_id))
-    return [artifact_reply(artifact) for artifact in found]
+    return ArtifactList(artifacts=[artifact_reply(artifact) for artifact in found])
 
 
 @router.get("/{number}", response_class=Response)

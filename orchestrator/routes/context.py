@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from orchestrator.access import Principal
-from orchestrator.desk import BuildDesk
+from orchestrator.desk import FrontDesk
 from orchestrator.engine.resources import EngineResources, Stores
 from orchestrator.errors import NotReady
 from orchestrator.feed import BuildFeed
@@ -19,7 +19,7 @@ class Service:
 
     stores: Stores
     engine: EngineResources
-    desk: BuildDesk
+    desk: FrontDesk
     intake: Intake
     feed: BuildFeed
 

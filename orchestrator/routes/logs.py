@@ -13,7 +13,7 @@ from orchestrator.errors import NotFound
 from orchestrator.feed import parse_position
 from orchestrator.ranges import RangeOfBytes, answer_range
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
-from orchestrator.schema import DigestReply, LineReply, SearchReply
+from orchestrator.schema import DigestReply, LineReply, ProblemList, SearchReply
 from orchestrator.store import builds as build_store
 from orchestrator.store.records import BuildRow, RunRow, run_id_of
 
@@ -109,13 +109,10 @@ async def follow_log(
 
 
 @router.get("/problems")
-async def list_problems(
-    build_id: str, service: ServiceDep, principal: PrincipalDep
-) -> list[dict[str, object]]:
+async def list_problems(build_id: str, service: ServiceDep, principal: PrincipalDep) -> ProblemList:
     """Give the problems that the log of an ended run shows, first cause first."""
     run = await _explained(service, principal, build_id)
-    problems: list[dict[str, object]] = (run.digest or {}).get("problems", [])
-    return problems
+    return ProblemList(problems=(run.digest or {}).get("causes", []))
 
 
 @router.get("/digest")

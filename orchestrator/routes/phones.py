@@ -7,7 +7,7 @@ from orchestrator.access import Permission, Principal
 from orchestrator.desk import need
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.routes.context import PrincipalDep, ServiceDep
-from orchestrator.schema import PhoneReply, PhoneRequest, phone_reply
+from orchestrator.schema import PhoneList, PhoneReply, PhoneRequest, phone_reply
 from orchestrator.settings import PhoneSettings
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
@@ -17,12 +17,13 @@ router = APIRouter(prefix="/v1/phones", tags=["phones"])
 
 
 @router.get("")
-async def list_phones(service: ServiceDep, principal: PrincipalDep) -> list[PhoneReply]:
+async def list_phones(service: ServiceDep, principal: PrincipalDep) -> PhoneList:
     """List all phones with contract, health and lease."""
     need(principal, Permission.READ)
 
-    def read(connection: Connection) -> list[PhoneReply]:
-        return [_shown(connection, phone, principal) for phone in phone_store.list_all(connection)]
+    def read(connection: Connection) -> PhoneList:
+        found = phone_store.list_all(connection)
+        return PhoneList(phones=[_shown(connection, phone, principal) for phone in found])
 
     return await service.stores.database.run(read)
 

@@ -10,15 +10,25 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from builder_bridge.build import Artifact, BuildEvent, BuildResult, BuildSpec, BuildState, LogChunk, RunId, StateChanged
+from builder_bridge.build import (
+    Artifact,
+    BuildEvent,
+    BuildResult,
+    BuildSpec,
+    BuildState,
+    LogChunk,
+    RunId,
+    StateChanged,
+)
 from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, UnknownRun
+from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.phone import OpenPhone
 
@@ -65,12 +75,12 @@ class FakePhone:
         self._folder = folder
         self.serial = f"serial-of-{folder.name}"
 
-    async def info(self) -> dict[str, Any]:
+    async def info(self) -> Contract:
         self._check()
-        health = self._folder / "health.json"
-        contract: dict[str, Any] = {"jdk": 17, "platforms": ["android-34"], "abi": "arm64-v8a"}
-        contract["health"] = json.loads(health.read_text()) if health.exists() else {"battery_percent": 80}
-        return contract
+        own = self._folder / "contract.json"
+        document: dict[str, Any] = {"pb": 1, "uid": 2000, "dir": str(self._folder)}
+        document["prefix"] = {"jdk": "17.0.9", "platforms": ["android-34"], "abi": "arm64-v8a"}
+        return Contract.model_validate(document | (json.loads(own.read_text()) if own.exists() else {}))
 
     async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:
         self._check()
@@ -89,12 +99,14 @@ class FakePhone:
             starts.write(run_id + "\n")
         null = subprocess.DEVNULL
         program = [sys.executable, "-c", PROGRAM, str(run)]
-        process = subprocess.Popen(program, start_new_session=True, stdin=null, stdout=null, stderr=null)
+        process = subprocess.Popen(  # noqa: ASYNC220 - it starts in a millisecond
+            program, start_new_session=True, stdin=null, stdout=null, stderr=null
+        )
         (run / "pid").write_text(str(process.pid))
         _children.append(process)
         return None
 
-    async def follow(self, run_id: RunId, offset: int) -> AsyncIterator[BuildEvent]:
+    async def follow(self, run_id: RunId, offset: int) -> AsyncGenerator[BuildEvent]:
         run = self._run(run_id)
         seen = ""
         while True:
@@ -113,7 +125,7 @@ class FakePhone:
             self._reap()
             await anyio.sleep(POLL_S)
 
-    async def cancel(self, run_id: RunId) -> None:
+    async def cancel(self, run_id: RunId, cause: str) -> None:
         self._check()
         (self._run(run_id) / "cancel").touch()
 
@@ -129,7 +141,9 @@ class FakePhone:
             len(log),
             hashlib.sha256(log).hexdigest(),
             tuple(
-                Artifact(0, "app/build/outputs/apk/debug/app-debug.apk", "apk", len(data), _sha256(data), "debug")
+                Artifact(
+                    0, "app/build/outputs/apk/debug/app-debug.apk", "apk", len(data), _sha256(data), "debug"
+                )
                 for path in run.glob("artifacts/0")
                 for data in [path.read_bytes()]
             ),

@@ -24,4 +24,6 @@ async def test_a_build_goes_to_a_phone_and_comes_back_with_log_and_artifact(
         artifact = await running.http.get(f"/v1/builds/{build_id}/artifacts/0")
         assert artifact.content.startswith(b"apk of ")
         assert starts_of(running.phones) == [f"{build_id}-1"]
-        assert [phone["is_busy"] for phone in (await running.http.get("/v1/phones")).json()] == [False]
+        assert [phone["is_busy"] for phone in (await running.http.get("/v1/phones")).json()["phones"]] == [
+            False
+        ]

@@ -1,0 +1,211 @@
+"""The agent's builder: every build of an agent is a durable build of the service, asked for by HTTP."""
+
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from agent.message import JsonObject
+from agent.progress import BuildAdvanced, BuildProblemSeen, OnBuildProgress
+from agent.tools.build import BuildOutcome, BuildReport, LogHits, LogLines, PhoneStatus
+from builder_bridge.build import Artifact, BuildId, BuildSpec
+from builder_bridge.errors import WorkspaceFault
+from builder_bridge.log.reader import LogReader
+from builder_bridge.workspace.scan import scan
+from orchestrator.client import ApiClient, FeedEvent, Refused
+
+_OUTCOMES = {
+    "succeeded": BuildOutcome.GREEN,
+    "failed": BuildOutcome.FAILED,
+    "cancelled": BuildOutcome.CANCELLED,
+    "timed_out": BuildOutcome.CANCELLED,
+    "lost": BuildOutcome.LOST,
+    "refused": BuildOutcome.REFUSED,
+}
+_STATES = {"start": "queued", "scan": "receiving", "upload": "receiving", "unpack": "unpacking"}
+_STATES |= {"gradle": "running", "collect": "collecting", "fetch": "collecting"}
+
+
+class ServiceBuilder:
+    """Builds through one service; `phone` pins every build to one phone, `priority` is their class."""
+
+    def __init__(self, client: ApiClient, phone: str | None = None, priority: str = "normal") -> None:
+        self._client = client
+        self._wish: JsonObject = {"priority": priority} | ({"phone": phone} if phone else {})
+        self._joined: set[str] = set()
+
+    async def fingerprint(self, workspace: Path) -> str:
+        """Name the present state of the workspace."""
+        return (await to_thread.run_sync(scan, workspace)).fingerprint
+
+    async def submit(self, workspace: Path, spec: BuildSpec) -> BuildId:
+        """Hand the present state over; the same state and spec give the same build."""
+        accepted = await self._client.submit_workspace(workspace, {**self._wish, **wish_of(spec)})
+        if accepted["is_joined"] and accepted["state"] == "finished":
+            self._joined.add(accepted["id"])
+        return BuildId(accepted["id"])
+
+    async def wait(self, build_id: BuildId, on_progress: OnBuildProgress) -> BuildReport:
+        """Tell of a build until it ends and give its report; may be called again at any time."""
+        watch = BuildWatch(build_id, on_progress)
+        async for event in self._client.follow(build_id):
+            await watch.see(event)
+        return await self._report(build_id)
+
+    async def cancel(self, build_id: BuildId) -> None:
+        """Ask for the end of a build."""
+        await self._client.cancel(build_id)
+
+    async def read_log(self, build_id: BuildId, first_line: int, line_count: int) -> LogLines:
+        """Give lines of the log, counted from one; a negative `first_line` counts from the end."""
+        first = first_line if first_line < 0 else max(0, first_line - 1)
+        found = await self._client.log_lines(build_id, first, line_count)
+        return LogLines(found["first"] + 1, tuple(found["lines"]), found["total"])
+
+    async def search_log(self, build_id: BuildId, pattern: str, context_lines: int, max_hits: int) -> LogHits:
+        """Find a regular expression (RE2 syntax) in the log, with lines around each hit."""
+        found = await self._client.search_log(build_id, pattern, max_hits)
+        places = []
+        for number in found["lines"]:
+            first = max(0, number - context_lines)
+            around = await self._client.log_lines(build_id, first, number - first + context_lines + 1)
+            places.append(LogLines(around["first"] + 1, tuple(around["lines"]), found["total"]))
+        return LogHits(tuple(places), found["hits"], found["total"])
+
+    async def inspect_artifact(self, build_id: BuildId, path: str | None) -> JsonObject:
+        """Say what an artifact holds; `path` may be None where the build made just one."""
+        build = await self._client.build(build_id)
+        chosen = choose_artifact(build["artifacts"], path)
+        async with anyio.TemporaryDirectory() as folder:
+            file = Path(folder) / PurePosixPath(chosen["path"]).name
+            await self._client.download(f"/v1/builds/{build_id}/artifacts/{chosen['number']}", file)
+            return await to_thread.run_sync(_inspect, file)
+
+    async def phones(self) -> tuple[PhoneStatus, ...]:
+        """Give the phones that could build, each with its state."""
+        return tuple(_phone_status(phone) for phone in await self._client.phones())
+
+    async def _report(self, build_id: BuildId) -> BuildReport:
+        build = await self._client.build(build_id)
+        outcome = _OUTCOMES[build["outcome"]]
+        run = build["runs"][-1] if build["runs"] else None
+        try:
+            digest = await self._client.digest(build_id)
+            text, document = str(digest["text"]), dict(digest["digest"])
+        except Refused as refusal:
+            if refusal.reason_code != "no_digest":
+                raise
+            hint = f" {build['reason']}" if build["reason"] else ""
+            text, document = f"build {build_id} was {build['outcome']}: {build['cause']}.{hint}", {}
+        lines = await self._client.log_lines(build_id, -1, 1)
+        return BuildReport(
+            build_id=build_id,
+            outcome=outcome,
+            fingerprint=build["workspace"],
+            digest_text=text,
+            digest=document,
+            artifacts=tuple(artifact_of(each) for each in build["artifacts"]),
+            seconds=seconds_between(build["created"], build["finished"]),
+            phone_s=0.0 if run is None else seconds_between(run["created"], run["finished"]),
+            log_lines=lines["total"],
+            is_from_earlier=build_id in self._joined,
+        )
+
+
+class BuildWatch:
+    """Turns the events of a build's feed into progress: stages, tasks at work, problems as they appear."""
+
+    def __init__(self, build_id: BuildId, on_progress: OnBuildProgress) -> None:
+        self._build_id = build_id
+        self._on_progress = on_progress
+        self._reader = LogReader()
+        self._state: tuple[str, str | None] | None = None
+        self._rest = ""
+
+    async def see(self, event: FeedEvent) -> None:
+        """Tell what an event adds."""
+        match event.name:
+            case "state" if event.data["state"] != "finished":
+                state = _STATES.get(event.data["stage"], "queued"), event.data["reason"]
+                if state != self._state:
+                    self._state = state
+                    await self._on_progress(BuildAdvanced(self._build_id, state[0], detail=state[1]))
+            case "log":
+                await self._see_log(event.data["text"])
+            case "attempt":
+                self._reader, self._rest = LogReader(), ""
+            case _:
+                pass
+
+    async def _see_log(self, text: str) -> None:
+        lines = (self._rest + text).split("\n")
+        self._rest = lines.pop()
+        for line in lines:
+            task = task_at_work(line)
+            if task is not None:
+                await self._on_progress(BuildAdvanced(self._build_id, "running", task=task))
+        for problem in self._reader.feed(text.encode()):
+            await self._on_progress(
+                BuildProblemSeen(
+                    self._build_id, problem.severity.value, problem.gist, problem.file, problem.line
+                )
+            )
+
+
+def wish_of(spec: BuildSpec) -> JsonObject:
+    """Write a spec as the API takes it."""
+    return {
+        "tasks": list(spec.tasks),
+        "args": list(spec.args),
+        "clean": spec.clean,
+        "project_dir": spec.project_dir,
+        "deadline_s": spec.deadline_s,
+    }
+
+
+def task_at_work(line: str) -> str | None:
+    """Give the Gradle task that a line of a console log names as begun, or None."""
+    words = line.removeprefix("> Task ").split(" ")
+    task = words[0].rstrip()
+    is_task = task.startswith(":") and len(task) > 1 and not task.endswith(":")
+    is_alone = line.startswith("> Task ") or len(words) == 1 or words[1].isupper()
+    return task if is_task and is_alone else None
+
+
+def choose_artifact(artifacts: list[JsonObject], path: str | None) -> JsonObject:
+    """Pick an artifact by its path or the end of it; raises `WorkspaceFault` that names what there is."""
+    named = [each for each in artifacts if path is None or each["path"].endswith(path)]
+    if len(named) == 1:
+        return named[0]
+    known = ", ".join(each["path"] for each in artifacts) or "none"
+    raise WorkspaceFault(
+        f"{len(named)} artifacts are called {path or 'anything'}; the build made: {known}",
+        hint="Name one of them by its path.",
+    )
+
+
+def artifact_of(reply: JsonObject) -> Artifact:
+    """Read an artifact from a reply of the API."""
+    return Artifact(
+        index=reply["number"],
+        path=reply["path"],
+        kind=reply["kind"],
+        size_bytes=reply["size_bytes"],
+        sha256=reply["sha256"],
+        variant=reply["variant"],
+    )
+
+
+def seconds_between(start: str | None, end: str | None) -> float:
+    """Give the seconds between two times as the API writes them, 0 where one is missing."""
+    if start is None or end is None:
+        return 0.0
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+
+
+def _phone_status(phone: dict[str, Any]) -> PhoneStatus:
+    state = "busy" if phone["is_busy"] else phone["state"]
+    details = {"contract": phone["contract"], "health": phone["health"], "reason": phone["reason"]}
+    return PhoneStatus(phone["serial"] or phone["address"], state, phone["route"], details)

@@ -1,0 +1,256 @@
+"""`pocketbuild build`: build a workspace on a phone, and bring log and artifacts here."""
+
+import json
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import anyio
+import click
+
+from agent.progress import BuildAdvanced, BuildProblemSeen, BuildProgress
+from builder_bridge.build import BuildId
+from orchestrator.cli import connect, terminal
+from orchestrator.cli.terminal import say, seconds, size
+from orchestrator.client import ApiClient, FeedEvent, Refused
+from orchestrator.settings import LoadedSettings, load_settings
+
+STAGES = ("scan", "upload", "unpack", "gradle", "collect", "fetch", "explain")
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What the command line asked for."""
+
+    workspace: Path
+    wish: dict[str, Any]
+    device: str | None
+    route: str | None
+    output: Path
+    is_json: bool
+    is_quiet: bool
+
+
+@click.command()
+@click.argument("workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@click.option(
+    "--task", "tasks", multiple=True, metavar="PATH", help="Gradle task; may be given several times."
+)
+@click.option(
+    "--arg", "args", multiple=True, metavar="ARG", help="A further Gradle argument, like --arg=-Pk=v."
+)
+@click.option("--clean", is_flag=True, help="Forget what earlier builds of this workspace left on the phone.")
+@click.option("--project-dir", default=".", metavar="DIR", help="The Gradle root inside the workspace.")
+@click.option("--device", metavar="SERIAL|HOST:PORT", help="The phone to build on; else any that is free.")
+@click.option("--route", metavar="NAME", help="How the prefix is reached, like run_as or shell_dir.")
+@click.option("--deadline", "deadline_s", type=float, default=3600.0, metavar="SECONDS", show_default=True)
+@click.option("--priority", type=click.Choice(["urgent", "normal", "background"]), default="normal")
+@click.option("--force", is_flag=True, help="Build again although this very content was built before.")
+@click.option("--output", type=click.Path(path_type=Path), help="Where log and artifacts go.")
+@click.option(
+    "--json", "is_json", is_flag=True, help="Write the result as one JSON object on standard output."
+)
+@click.option("--quiet", "is_quiet", is_flag=True, help="No progress.")
+@click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
+def build(workspace: Path, config: Path | None, **given: Any) -> None:
+    """Build WORKSPACE on a phone, offline, and bring log and artifacts here.
+
+    Stopping this command with Ctrl-C does not stop the build: the same command takes it up again.
+    """
+    wish = {
+        "tasks": list(given["tasks"] or ("assembleDebug",)),
+        "args": list(given["args"]),
+        "clean": given["clean"],
+        "project_dir": given["project_dir"],
+        "deadline_s": given["deadline_s"],
+        "priority": given["priority"],
+        "force": given["force"],
+    }
+    options = BuildOptions(
+        workspace=workspace,
+        wish=wish,
+        device=given["device"],
+        route=given["route"],
+        output=given["output"] or default_output(workspace),
+        is_json=given["is_json"],
+        is_quiet=given["is_quiet"],
+    )
+    with terminal.told_faults():
+        loaded = settings_for(workspace, config)
+    terminal.run_async(_build, loaded, options)
+
+
+def settings_for(workspace: Path, config: Path | None) -> LoadedSettings:
+    """Load settings for a command that works on a folder of this machine; it may take that folder."""
+    loaded = load_settings(config)
+    roots = [*loaded.settings.workspace_roots, workspace.resolve()]
+    # Logs of a service that lives only as long as the command would talk over the command.
+    quiet = {} if "log_level" in loaded.sources else {"log_level": "warning"}
+    return load_settings(config, workspace_roots=roots, **quiet)
+
+
+def default_output(workspace: Path) -> Path:
+    """Say where results go: `out/NAME` here, or into the workspace's own `build` folder if this is it."""
+    real = workspace.resolve()
+    here = Path.cwd()
+    return real / "build/pocketbuild" if here.is_relative_to(real) else here / "out" / real.name
+
+
+async def _build(loaded: LoadedSettings, options: BuildOptions) -> int:
+    from orchestrator.observe import set_up_logs
+
+    set_up_logs(loaded.settings)
+    async with terminal.one_fault(), connect.service(loaded.settings) as client:
+        wish = dict(options.wish)
+        if options.device is not None:
+            wish["phone"] = await named_phone(client, options.device, options.route)
+        accepted = await client.submit_workspace(options.workspace, wish)
+        build_id = BuildId(accepted["id"])
+        if not options.is_quiet:
+            how = "joined" if accepted["is_joined"] else "submitted"
+            say(f"build {build_id} {how}")
+        try:
+            await watch(client, build_id, is_quiet=options.is_quiet)
+        except anyio.get_cancelled_exc_class():
+            say(f"build {build_id} goes on; run the command again to take it up")
+            raise
+        finished = await client.build(build_id)
+        files = await bring(client, finished, options.output)
+        await _tell(client, finished, files, options)
+        return exit_code_of(finished)
+
+
+async def named_phone(client: ApiClient, name: str, route: str | None) -> str:
+    """Make sure that the service knows a phone; give the name it has there."""
+    for phone in await client.phones():
+        if name in (phone["address"], phone["serial"]) and route in (None, phone["route"]):
+            return name
+    await client.add_phone(name, None, route)
+    return name
+
+
+async def watch(client: ApiClient, build_id: BuildId, *, is_quiet: bool) -> None:
+    """Show a build until it has ended."""
+    from orchestrator.builder import BuildWatch
+
+    progress = ProgressLine(is_quiet=is_quiet)
+    feed = BuildWatch(build_id, progress.show)
+    async for event in client.follow(build_id):
+        await feed.see(event)
+        progress.note(event)
+    progress.clear()
+
+
+class ProgressLine:
+    """One line that says what a build is doing; on a terminal it is redrawn, else it is several lines."""
+
+    def __init__(self, *, is_quiet: bool) -> None:
+        self._is_quiet = is_quiet
+        self._stream = click.get_text_stream("stderr")
+        self._is_live = self._stream.isatty()
+        self._began_s = time.monotonic()
+        self._said = ""
+
+    def note(self, event: FeedEvent) -> None:
+        """Say why a build waits or is begun again."""
+        if event.name == "attempt":
+            self._line(f"the run was lost; attempt {event.data['attempt']} begins")
+
+    async def show(self, progress: BuildProgress) -> None:
+        """Show one step of a build."""
+        match progress:
+            case BuildAdvanced(_, state, task, _, detail):
+                self._draw(f"{state}{f' {task}' if task else ''}{f' ({detail})' if detail else ''}")
+            case BuildProblemSeen(_, severity, message, file, line):
+                place = ":".join(str(part) for part in (file, line) if part)
+                self._line(f"{severity}: {place} {message}".replace("  ", " "))
+            case _:
+                pass
+
+    def clear(self) -> None:
+        """Leave no half-drawn line behind."""
+        if self._is_live and self._said:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def _draw(self, text: str) -> None:
+        if self._is_quiet or text == self._said:
+            return
+        self._said = text
+        spent = seconds(time.monotonic() - self._began_s)
+        if self._is_live:
+            width = shutil.get_terminal_size().columns - 1
+            self._stream.write(f"\r\x1b[K{f'{spent:>8}  {text}'[:width]}")
+        else:
+            self._stream.write(f"{spent:>8}  {text}\n")
+        self._stream.flush()
+
+    def _line(self, text: str) -> None:
+        if not self._is_quiet:
+            self.clear()
+            say(text)
+
+
+async def bring(client: ApiClient, finished: Mapping[str, Any], output: Path) -> list[Path]:
+    """Bring log and artifacts of an ended build into a folder; give the artifacts' paths."""
+    await anyio.Path(output).mkdir(parents=True, exist_ok=True)
+    if finished["runs"]:
+        await client.download(f"/v1/builds/{finished['id']}/log", output / "build.log")
+    files = []
+    for artifact in finished["artifacts"]:
+        path = output / _file_name(artifact, finished["artifacts"])
+        await client.download(f"/v1/builds/{finished['id']}/artifacts/{artifact['number']}", path)
+        files.append(path)
+    return files
+
+
+def _file_name(artifact: Mapping[str, Any], others: list[Mapping[str, Any]]) -> str:
+    """Name an artifact's file here; two of one name are told apart by their number."""
+    name = PurePosixPath(artifact["path"]).name
+    names = [PurePosixPath(other["path"]).name for other in others]
+    return name if names.count(name) == 1 else f"{artifact['number']}-{name}"
+
+
+async def _tell(
+    client: ApiClient, finished: Mapping[str, Any], files: list[Path], options: BuildOptions
+) -> None:
+    if options.is_json:
+        result = {
+            **finished,
+            "files": [str(path) for path in files],
+            "log": str(options.output / "build.log"),
+        }
+        click.echo(json.dumps(result, indent=2))
+        return
+    if finished["outcome"] != "succeeded":
+        click.echo(await digest_text(client, finished))
+    for path, artifact in zip(files, finished["artifacts"], strict=True):
+        click.echo(f"{path}  {size(artifact['size_bytes'])}  sha256 {artifact['sha256']}")
+    run = finished["runs"][-1] if finished["runs"] else None
+    if run is not None:
+        say(f"{finished['outcome']} on {run['phone']}; {stages_text(run['stage_s'])}")
+
+
+async def digest_text(client: ApiClient, finished: Mapping[str, Any]) -> str:
+    """Give what a person should read of a build that did not succeed."""
+    try:
+        return str((await client.digest(finished["id"]))["text"])
+    except Refused:
+        hint = f"\n{finished['reason']}" if finished["reason"] else ""
+        return f"build {finished['id']} was {finished['outcome']}: {finished['cause']}{hint}"
+
+
+def stages_text(stage_s: Mapping[str, float]) -> str:
+    """Show how long each stage took, in the order in which they happen."""
+    known = [name for name in STAGES if name in stage_s]
+    further = [name for name in stage_s if name not in STAGES]
+    return ", ".join(f"{name} {seconds(stage_s[name])}" for name in (*known, *further))
+
+
+def exit_code_of(finished: Mapping[str, Any]) -> int:
+    """Give the exit code for how a build ended."""
+    codes = {"succeeded": terminal.DONE, "failed": terminal.FAILED}
+    return codes.get(finished["outcome"], terminal.NOT_BUILT)

@@ -1,0 +1,245 @@
+"""A client of the service's own HTTP API; the command line and the agent know no other door.
+
+A connection that breaks is no fault of a build: reads are tried again for a while, the live feed
+goes on at the byte where it stopped.
+"""
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+from anyio import to_thread
+
+from builder_bridge.workspace.archive import write_archive
+from builder_bridge.workspace.scan import scan
+from builder_bridge.workspace.snapshot import Snapshot, SnapshotFile
+from orchestrator.errors import Refusal, ServiceUnreachable
+
+JsonObject = dict[str, Any]
+PATIENCE_S = 60.0
+WAIT_PAUSE_S = 0.3
+UPLOADS_AT_ONCE = 8
+
+
+class Refused(Refusal):
+    """The service answered with a problem; `status` and `body` are as it sent them."""
+
+    def __init__(self, status: int, body: Mapping[str, Any]) -> None:
+        detail = str(body.get("detail") or f"the service answered with status {status}")
+        super().__init__(detail, code=str(body.get("code", "refused")), hint=str(body.get("hint", "")))
+        self.answered_status = status
+        self.body = dict(body)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """One event of a build's live feed; `id` names the log byte to go on from."""
+
+    name: str
+    data: JsonObject
+    id: str
+
+
+class ApiClient:
+    """The `/v1` API of one service as methods; bodies are JSON objects as the API gives them."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    @property
+    def url(self) -> str:
+        """Where the service is."""
+        return str(self._http.base_url).rstrip("/")
+
+    async def submit_workspace(self, workspace: Path, wish: JsonObject) -> JsonObject:
+        """Ask for a build of a folder's present state, sending only what the service lacks.
+
+        A service on this machine reads the folder itself where its settings allow that.
+        """
+        path = await to_thread.run_sync(workspace.resolve)
+        try:
+            return await self._send("POST", "/v1/builds", json={**wish, "path": str(path)})
+        except Refused as refusal:
+            if refusal.reason_code != "workspace_outside_roots":
+                raise
+        snapshot = await to_thread.run_sync(scan, workspace)
+        named = {"name": wish.get("name") or _name_of(snapshot)}
+        if snapshot.links:
+            fingerprint = await self._send_zip(snapshot, named["name"])
+            return await self._send("POST", "/v1/builds", json={**wish, **named, "workspace": fingerprint})
+        await self._send_blobs(snapshot)
+        files = [
+            {"path": file.path, "sha256": file.sha256, "is_executable": file.mode == 0o755}
+            for file in snapshot.files
+        ]
+        return await self._send("POST", "/v1/builds", json={**wish, **named, "files": files})
+
+    async def build(self, build_id: str, wait_s: float = 0.0) -> JsonObject:
+        """Give a build with runs and artifacts, at once or when it ends within the time."""
+        return await self._read(f"/v1/builds/{build_id}", {"wait_s": wait_s} if wait_s else {})
+
+    async def builds(self, **filters: Any) -> JsonObject:
+        """Give a page of builds, newest first."""
+        return await self._read("/v1/builds", {k: v for k, v in filters.items() if v is not None})
+
+    async def cancel(self, build_id: str) -> JsonObject:
+        """Ask for the end of a build."""
+        return await self._send("POST", f"/v1/builds/{build_id}/cancel")
+
+    async def digest(self, build_id: str) -> JsonObject:
+        """Give the digest of an ended build; raises `Refused` (`no_digest`) where there is none."""
+        return await self._read(f"/v1/builds/{build_id}/digest")
+
+    async def log_lines(self, build_id: str, first: int, count: int) -> JsonObject:
+        """Give lines of the log, counted from 0; a negative `first` counts from the end."""
+        return await self._read(f"/v1/builds/{build_id}/log/lines", {"first": first, "count": count})
+
+    async def search_log(self, build_id: str, pattern: str, max_hits: int) -> JsonObject:
+        """Find lines by a regular expression (RE2)."""
+        return await self._read(
+            f"/v1/builds/{build_id}/log/search", {"pattern": pattern, "max_hits": max_hits}
+        )
+
+    async def phones(self) -> list[JsonObject]:
+        """Give all phones."""
+        answer = await self._read("/v1/phones")
+        found: list[JsonObject] = answer["phones"]
+        return found
+
+    async def add_phone(self, address: str, pool: str | None, route: str | None) -> JsonObject:
+        """Make a phone known to the service."""
+        return await self._send("POST", "/v1/phones", json={"address": address, "pool": pool, "route": route})
+
+    async def status(self) -> JsonObject:
+        """Give the state of the service in numbers."""
+        return await self._read("/v1/status")
+
+    async def download(self, path: str, destination: Path) -> int:
+        """Write what a path of the API gives into a file; give its size in bytes."""
+        size = 0
+        partial = destination.with_name(destination.name + ".part")
+        async with self._http.stream("GET", path) as response:
+            await _check(response)
+            with partial.open("wb") as file:
+                async for chunk in response.aiter_bytes(1 << 18):
+                    size += len(chunk)
+                    await to_thread.run_sync(file.write, chunk)
+        partial.replace(destination)
+        return size
+
+    async def follow(self, build_id: str) -> AsyncIterator[FeedEvent]:
+        """Give every event of a build's feed until `end`, across broken connections."""
+        last_id, tried_s = "", time.monotonic()
+        while True:
+            headers = {"last-event-id": last_id} if last_id else {}
+            try:
+                path = f"/v1/builds/{build_id}/log/live"
+                async with self._http.stream("GET", path, headers=headers, timeout=_FEED_TIMEOUT) as response:
+                    await _check(response)
+                    async for event in _events(response.aiter_lines()):
+                        last_id, tried_s = event.id or last_id, time.monotonic()
+                        yield event
+                        if event.name == "end":
+                            return
+            except httpx.TransportError as fault:
+                if time.monotonic() - tried_s > PATIENCE_S:
+                    raise _unreachable(self.url, fault) from fault
+            await anyio.sleep(WAIT_PAUSE_S)
+
+    async def _send_blobs(self, snapshot: Snapshot) -> None:
+        by_digest = {file.sha256: file for file in snapshot.files}
+        answer = await self._send("POST", "/v1/blobs/missing", json={"sha256": sorted(by_digest)})
+        limiter = anyio.CapacityLimiter(UPLOADS_AT_ONCE)
+
+        async def put(file: SnapshotFile) -> None:
+            async with limiter:
+                source = file.content
+                if source is None:
+                    source = await to_thread.run_sync((snapshot.root / file.path).read_bytes)
+                await self._send("PUT", f"/v1/blobs/{file.sha256}", content=source)
+
+        async with anyio.create_task_group() as uploads:
+            for sha256 in answer["missing"]:
+                uploads.start_soon(put, by_digest[sha256])
+
+    async def _send_zip(self, snapshot: Snapshot, name: str) -> str:
+        async with anyio.TemporaryDirectory() as folder:
+            archive = await to_thread.run_sync(write_archive, snapshot, Path(folder) / "workspace.zip")
+            content = await to_thread.run_sync(archive.path.read_bytes)
+        answer = await self._send("POST", "/v1/workspaces", params={"name": name}, content=content)
+        return str(answer["workspace"])
+
+    async def _read(self, path: str, params: Mapping[str, Any] | None = None) -> JsonObject:
+        """Read something; a broken connection is tried again, for reading changes nothing."""
+        started_s = time.monotonic()
+        while True:
+            try:
+                return await self._send("GET", path, params=params)
+            except ServiceUnreachable:
+                if time.monotonic() - started_s > PATIENCE_S:
+                    raise
+            await anyio.sleep(WAIT_PAUSE_S)
+
+    async def _send(self, method: str, path: str, **request: Any) -> JsonObject:
+        try:
+            response = await self._http.request(method, path, **request)
+        except httpx.TransportError as fault:
+            raise _unreachable(self.url, fault) from fault
+        await _check(response)
+        answer: JsonObject = response.json() if response.content else {}
+        return answer
+
+
+_FEED_TIMEOUT = httpx.Timeout(10.0, read=60.0)
+
+
+@asynccontextmanager
+async def open_client(url: str, token: str | None = None) -> AsyncIterator[ApiClient]:
+    """Open a client of the service at a URL for the block."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    timeout = httpx.Timeout(30.0, read=330.0)
+    # The service is named by its owner, never reached through a proxy of the environment.
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, trust_env=False) as http:
+        yield ApiClient(http)
+
+
+async def _check(response: httpx.Response) -> None:
+    if response.is_success:
+        return
+    await response.aread()
+    try:
+        body = response.json()
+    except json.JSONDecodeError:
+        body = {"detail": response.text[:500]}
+    raise Refused(response.status_code, body)
+
+
+async def _events(lines: AsyncIterator[str]) -> AsyncIterator[FeedEvent]:
+    """Read server-sent events as this service writes them: JSON data, one line for each field."""
+    fields: dict[str, str] = {}
+    async for line in lines:
+        name, _, value = line.partition(":")
+        if name:
+            fields[name] = value.removeprefix(" ")
+        elif not line:
+            if "data" in fields:
+                yield FeedEvent(
+                    fields.get("event", "message"), json.loads(fields["data"]), fields.get("id", "")
+                )
+            fields = {}
+
+
+def _unreachable(url: str, fault: httpx.TransportError) -> ServiceUnreachable:
+    what = f"{type(fault).__name__} {fault}".rstrip()
+    return ServiceUnreachable(f"the service at {url} does not answer: {what}")
+
+
+def _name_of(snapshot: Snapshot) -> str:
+    kept = "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in snapshot.name)
+    return kept.lstrip(".-") or "workspace"

@@ -1,0 +1,21 @@
+"""Opens real phones for the engine: adb to the address, then the bridge over the first route that works."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from builder_bridge.adb.transports import connect
+from builder_bridge.bridge import open_bridge
+from orchestrator.engine.phone import PhonePort
+
+ROUTES = ("run_as", "shell_dir")
+
+
+@asynccontextmanager
+async def open_phone(address: str, route: str | None) -> AsyncIterator[PhonePort]:
+    """Open the builder prefix of a phone; a route that is named is the only one tried.
+
+    `address` is `HOST:PORT` or a serial, as `connect` takes it.
+    """
+    routes = ROUTES if route is None else (route,)
+    async with connect(address) as adb, open_bridge(adb, route_names=routes) as bridge:
+        yield bridge
