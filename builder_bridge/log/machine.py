@@ -62,8 +62,11 @@ class LineMachine:
         if self._state is _State.MESSAGE:
             self._close_message()
 
-    def take(self, line: str, log_line: int, task: TaskLookup) -> bool:
-        """Take one line; say whether it began a message of a tool."""
+    def take(self, line: str, log_line: int, task: TaskLookup, *, is_marked: bool) -> bool:
+        """Take one line; say whether it began a message of a tool.
+
+        A line that is not marked says nothing by itself: it can only belong to what came before.
+        """
         match self._state:
             case _State.DAEMON_LOG:
                 if "End of the daemon log" in line or line.startswith("FAILURE: "):
@@ -71,10 +74,10 @@ class LineMachine:
                     return line.startswith("FAILURE: ") and self._scan(line, log_line, task)
                 return False
             case _State.FAILURE:
-                self._take_in_block(line, log_line)
+                self._take_in_block(line, log_line, is_marked=is_marked)
                 return False
             case _State.MESSAGE:
-                return self._take_in_message(line, log_line, task)
+                return self._take_in_message(line, log_line, task, is_marked=is_marked)
             case _State.SCANNING:
                 return self._scan(line, log_line, task)
 
@@ -100,7 +103,7 @@ class LineMachine:
             self.outcome = Outcome.FAILED
         elif head.startswith(("* What went wrong:", "* Where:")):
             self._begin_block()
-            self._take_in_block(line, log_line)
+            self._take_in_block(line, log_line, is_marked=False)
         elif "from daemon log file" in head:
             self._state = _State.DAEMON_LOG
         elif not self._take_status(head, task):
@@ -147,11 +150,12 @@ class LineMachine:
             self._launcher = self._message
             self._state = _State.MESSAGE
 
-    def _take_in_message(self, line: str, log_line: int, task: TaskLookup) -> bool:
-        if find(line, task) is None and self._message is not None and self._message.take(line):
+    def _take_in_message(self, line: str, log_line: int, task: TaskLookup, *, is_marked: bool) -> bool:
+        begins_another = is_marked and find(line, task) is not None
+        if not begins_another and self._message is not None and self._message.take(line):
             return False
         self._close_message()
-        return self._scan(line, log_line, task)
+        return is_marked and self._scan(line, log_line, task)
 
     def _close_message(self) -> None:
         message, self._message = self._message, None
@@ -171,12 +175,12 @@ class LineMachine:
         self._block_task = None
         self._state = _State.FAILURE
 
-    def _take_in_block(self, line: str, log_line: int) -> None:
+    def _take_in_block(self, line: str, log_line: int, *, is_marked: bool) -> None:
         """Read a line of a failure block; located diagnostics in it are problems of their own."""
         indent = _BLOCK_INDENT.match(line)
         inner = line[indent.end() :] if indent else line
         is_cause = line.lstrip().startswith("> ")
-        finding = find(inner, lambda: self._block_task) if inner else None
+        finding = find(inner, lambda: self._block_task) if is_marked else None
         if finding is not None:
             self._close_message()
             self._message = OpenMessage(finding, log_line, self._block_task)

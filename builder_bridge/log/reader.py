@@ -6,7 +6,6 @@ line by line. Which lines are read depends on the lines alone, never on how the 
 """
 
 import re
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -18,12 +17,13 @@ from builder_bridge.log.ledger import Ledger
 from builder_bridge.log.lines import Block, BlockSplitter, strip_escapes, strip_prefix, sublines
 from builder_bridge.log.machine import LineMachine
 from builder_bridge.log.problem import Kind, LogReport, Outcome, Problem
+from builder_bridge.log.task_tracker import TaskTracker
 
 MAX_ECHOES = 20_000
 """So many different lines with a diagnostic are known by heart, to pass over their repeats."""
 
 _RECOVERED = re.compile(r"Daemon compilation failed|Could not connect to Kotlin compile daemon")
-_TASK = re.compile(rb"(?:> Task |^)(:[^\s/\\]+)")
+_NO_MARK = 1 << 62
 
 
 @lru_cache(maxsize=1)
@@ -45,11 +45,11 @@ class LogReader:
         self._splitter = BlockSplitter()
         self._ledger = Ledger()
         self._machine = LineMachine(self._ledger)
-        self._search: Callable[..., Any] = _marks().search
+        self._marks = _marks()
+        self._tasks = TaskTracker()
         self._echoes: set[bytes] = set()
         self._line_count = 0
         self._size_bytes = 0
-        self._task: str | None = None
 
     def feed(self, data: bytes) -> list[Problem]:
         """Read on; give the problems that these bytes completed."""
@@ -78,34 +78,41 @@ class LogReader:
 
     def _read(self, block: Block) -> None:
         data = strip_escapes(block.data)
+        self._tasks.enter(data)
+        marks = (mark.end() for mark in self._marks.finditer(data))
+        mark_end = next(marks, _NO_MARK)
         position = 0
         while position < len(data):
+            while mark_end <= position:
+                mark_end = next(marks, _NO_MARK)
             if self._machine.is_scanning:
-                mark = self._search(data, position)
-                if mark is None:
+                if mark_end is _NO_MARK:
                     break
-                start = data.rfind(b"\n", position, max(position, mark.end() - 1)) + 1 or position
+                start = data.rfind(b"\n", position, mark_end - 1) + 1 or position
                 self._line_count += data.count(b"\n", position, start)
                 position = start
             end = data.index(b"\n", position)
             self._line_count += 1
-            self._take(data[position:end], data, position)
+            self._take(data[position:end], position, is_marked=mark_end <= end)
             position = end + 1
         self._line_count += data.count(b"\n", position)
-        self._task = _last_task(data, len(data)) or self._task
+        self._tasks.leave()
         if not block.ends_line:
             self._line_count -= 1
 
-    def _take(self, raw: bytes, data: bytes, position: int) -> None:
-        if raw in self._echoes:
+    def _take(self, raw: bytes, position: int, *, is_marked: bool) -> None:
+        if is_marked and raw in self._echoes:
             self._machine.interrupt()
             if self._machine.is_scanning:
                 return
 
         def task() -> str | None:
-            return _last_task(data, position) or self._task
+            return self._tasks.before(position)
 
-        began = [self._machine.take(strip_prefix(line), self._line_count, task) for line in sublines(raw)]
+        began = [
+            self._machine.take(strip_prefix(line), self._line_count, task, is_marked=is_marked)
+            for line in sublines(raw)
+        ]
         if began == [True] and len(self._echoes) < MAX_ECHOES:
             self._echoes.add(raw)
 
@@ -119,14 +126,3 @@ class LogReader:
         if self._machine.outcome is Outcome.UNKNOWN:
             return None
         return next((kind_of_task(task) for task in self._machine.failed_tasks), Kind.OTHER)
-
-
-def _last_task(data: bytes, end: int) -> str | None:
-    """Give the last task that a line before `end` names as running."""
-    marked = data.rfind(b"> Task :", 0, end)
-    plain = data.rfind(b"\n:", 0, end)
-    start = max(marked, plain + 1 if plain >= 0 else (0 if data.startswith(b":") and end else -1))
-    if start < 0:
-        return None
-    found = _TASK.match(data[start : start + 400])
-    return found[1].decode(errors="replace") if found else None

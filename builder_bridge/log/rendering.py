@@ -3,6 +3,7 @@
 from typing import Any
 
 from builder_bridge.log.problem import Outcome, Problem
+from builder_bridge.log.root_causes import headline
 from builder_bridge.log.verdict import Changes, Digest, PreviousBuild, RootCause, TaskRun
 
 DEFAULT_BUDGET_CHARS = 2000
@@ -101,7 +102,7 @@ def _clip(text: str, limit: int) -> str:
 def _first_line(number: int, cause: RootCause, gist_chars: int) -> str:
     problem = cause.problem
     place = cause.place
-    parts = [str(number), place or f"[{problem.tool}]", _clip(problem.gist, gist_chars)]
+    parts = [str(number), place or f"[{problem.tool}]", _clip(headline(problem), gist_chars)]
     if cause.followers:
         verb = "follows" if len(cause.followers) == 1 else "follow"
         parts.append(f"({len(cause.followers)} more {verb} from it)")
@@ -135,7 +136,8 @@ def _tail(digest: Digest) -> list[str]:
         lines.append(since)
     if digest.outcome is not Outcome.SUCCESS:
         check = _check(digest.cheaper_check) if digest.cheaper_check else ""
-        lines.append(" · ".join(part for part in (check, f"full log: {_read(digest, 'problem=1')}") if part))
+        log = f"full log: {_read(digest, 'problem=1')}" if digest.facts.build_id else ""
+        lines += [" · ".join(part for part in (check, log) if part)] if check or log else []
     return lines
 
 
@@ -159,8 +161,10 @@ def _check(task: TaskRun) -> str:
 
 
 def _read(digest: Digest, what: str) -> str:
-    build = f'build="{digest.facts.build_id}", ' if digest.facts.build_id else ""
-    return f"read_build_log({build}{what})"
+    """Say how to read on: with the agent's tool where there is a build, else with a larger budget."""
+    if digest.facts.build_id:
+        return f'read_build_log(build="{digest.facts.build_id}", {what})'
+    return "a larger budget or the JSON form"
 
 
 def _foot(digest: Digest, lines_left_out: int, causes_left_out: int) -> list[str]:

@@ -18,7 +18,7 @@ _MISSING = re.compile(
     r"|attribute ([\w./:]+)(?: \(aka [^)\n]*\))? not found"
     r"|程序包([\w.]+)不存在|パッケージ([\w.]+)は存在しません"
 )
-_SYMBOL_LINE = re.compile(r"^\s*(?:symbol|符号|シンボル) *[:：] +(?:\S+ +)?([\w$]+)", re.MULTILINE)
+_SYMBOL_LINE = re.compile(r"^\s*(?:symbol|符号|シンボル) *[:：] +((?:\S+ +)?([\w$]+)[^\n]*)", re.MULTILINE)
 _IMPORT_LINE = re.compile(r"^\s*import (?:static )?[\w.]*?(\w+);?\s*$", re.MULTILINE)
 _SECONDARY = re.compile(
     r"[Cc]annot infer|[Nn]ot enough information to infer|[Tt]ype mismatch"
@@ -70,6 +70,12 @@ def group(problems: Sequence[Problem]) -> list[Group]:
     return [(root, tuple(followers)) for root, followers in _without_summaries(groups)]
 
 
+def headline(problem: Problem) -> str:
+    """Give the gist, and with javac's "cannot find symbol" the symbol, which stands lines below."""
+    symbol = _SYMBOL_LINE.search(problem.message) if problem.tool in (Tool.JAVAC, Tool.KAPT) else None
+    return f"{problem.gist}: {symbol[1].strip()}" if symbol else problem.gist
+
+
 def _promote_warnings(problems: Sequence[Problem]) -> list[Problem]:
     """With -Werror the warnings are what is to be mended; the sentence itself follows from them."""
     warnings = [problem for problem in problems if problem.severity is Severity.WARNING and problem.file]
@@ -84,7 +90,7 @@ def _names(error: Problem) -> list[tuple[str, str]]:
         return []
     family = "native" if error.tool is Tool.CLANG else "resource" if error.tool is Tool.AAPT2 else "jvm"
     names = [name for name in found.groups() if name]
-    names += _SYMBOL_LINE.findall(error.message)
+    names += [name for _, name in _SYMBOL_LINE.findall(error.message)]
     names += _IMPORT_LINE.findall(error.message)
     return [(family, name) for name in names]
 
