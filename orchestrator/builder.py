@@ -1,5 +1,6 @@
 """The agent's builder: every build of an agent is a durable build of the service, asked for by HTTP."""
 
+import zipfile
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -209,3 +210,9 @@ def _phone_status(phone: dict[str, Any]) -> PhoneStatus:
     state = "busy" if phone["is_busy"] else phone["state"]
     details = {"contract": phone["contract"], "health": phone["health"], "reason": phone["reason"]}
     return PhoneStatus(phone["serial"] or phone["address"], state, phone["route"], details)
+
+
+def _inspect(file: Path) -> JsonObject:
+    with zipfile.ZipFile(file) as archive:
+        entries = [{"path": info.filename, "size_bytes": info.file_size} for info in archive.infolist()]
+    return {"path": file.name, "size_bytes": file.stat().st_size, "entries": entries}

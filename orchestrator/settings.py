@@ -20,6 +20,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from agent.approval import Rule, Verdict
 from orchestrator.errors import SettingsFault
 
 PREFIX = "POCKETBUILD_"
@@ -101,6 +102,39 @@ class Webhooks(_Group):
     allow_private: bool = False
 
 
+class ApprovalRule(_Group):
+    """A verdict on an agent's calls whose tool and arguments match, with shell wildcards."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    tool: str
+    arguments: dict[str, str] = {}
+
+
+class AgentSettings(_Group):
+    """Who answers an agent, what it may spend, and which of its calls need a person."""
+
+    provider: str | None = None
+    model: str | None = None
+    effort: str | None = None
+    key_env: tuple[str, ...] = ()
+    turns: int | None = Field(default=100, gt=0)
+    tokens: int | None = Field(default=None, gt=0)
+    money: float | None = Field(default=None, gt=0)
+    builds: int | None = Field(default=30, gt=0)
+    wall_s: float | None = Field(default=None, gt=0)
+    phone_s: float | None = Field(default=None, gt=0)
+    rules: tuple[ApprovalRule, ...] = ()
+
+    def budget(self) -> dict[str, int | float | None]:
+        """Give the limits by the names of the agent's `Budget`."""
+        names = ("turns", "tokens", "money", "builds", "wall_s", "phone_s")
+        return {name: getattr(self, name) for name in names}
+
+    def approval_rules(self) -> tuple[Rule, ...]:
+        """Give the rules as the agent's gate takes them."""
+        return tuple(Rule(Verdict(rule.verdict), rule.tool, dict(rule.arguments)) for rule in self.rules)
+
+
 class Settings(BaseSettings):
     """Everything that can be set; an unknown name is an error."""
 
@@ -128,6 +162,8 @@ class Settings(BaseSettings):
     lab: Lab = Lab()
     care: PhoneCare = PhoneCare()
     webhooks: Webhooks = Webhooks()
+    agent: AgentSettings = AgentSettings()
+    providers: dict[str, Any] = {}
 
     @property
     def is_loopback(self) -> bool:

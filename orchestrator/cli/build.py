@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -149,7 +150,7 @@ class ProgressLine:
 
     def __init__(self, *, is_quiet: bool) -> None:
         self._is_quiet = is_quiet
-        self._stream = click.get_text_stream("stderr")
+        self._stream = sys.stderr
         self._is_live = self._stream.isatty()
         self._began_s = time.monotonic()
         self._said = ""

@@ -1,0 +1,238 @@
+"""`pocketbuild agent`: let a model work on a workspace until its build is green."""
+
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import click
+
+from agent.approval import Mode
+from agent.budget import Budget
+from agent.decide import StopReason
+from agent.entries import Began
+from agent.message import Dialect
+from agent.runner import Equipment, RunResult, Verify, resume, run
+from agent.transcript import read_transcript
+from orchestrator.agent_run import Manners, ModelChoice, equipped, known_runs, new_run_id, run_folder
+from orchestrator.cli import connect, terminal
+from orchestrator.cli.agent_screen import Screen
+from orchestrator.cli.build import named_phone, settings_for
+from orchestrator.cli.terminal import say
+from orchestrator.errors import NotFound
+from orchestrator.settings import Settings, load_settings
+
+_MODES = {"yes": Mode.YES, "ask": Mode.ASK, "read-only": Mode.READ_ONLY}
+
+
+class _RunByDefault(click.Group):
+    """A group whose first word may also be an assignment: then it is `run`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_RunByDefault)
+def agent() -> None:
+    """Let a model work on a workspace until its build is green.
+
+    `pocketbuild agent "ASSIGNMENT" --workspace DIR` is short for `pocketbuild agent run …`.
+
+    Exit codes: 0 green or answered, 1 stopped without success, 2 usage or settings, 3 refused,
+    4 provider, service or phone cannot be reached, 130 interrupted (resume with `--resume`).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """What the command line asked for."""
+
+    assignment: str | None
+    workspace: Path
+    resume_id: str | None
+    choice: ModelChoice
+    device: str | None
+    route: str | None
+    mode: Mode
+    verify: Verify
+    budget: Budget
+    record: Path | None
+    is_json: bool
+
+
+@agent.command(name="run")
+@click.argument("assignment", required=False)
+@click.option("--workspace", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@click.option("--resume", "resume_id", metavar="ID", help="Go on with a run that was put down or killed.")
+@click.option("--provider", metavar="NAME", help="Whose model; see `pocketbuild providers`.")
+@click.option("--model", metavar="ID", help="Which model.")
+@click.option("--base-url", metavar="URL", help="Any address that speaks one of the dialects.")
+@click.option("--dialect", type=click.Choice([each.value for each in Dialect]))
+@click.option("--effort", metavar="WORD", help="How hard the model thinks, from none to max.")
+@click.option("--script", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+              help="A recorded conversation answers instead of a model; the output says so.")  # fmt: skip
+@click.option("--device", metavar="SERIAL|HOST:PORT", help="The phone to build on; else any that is free.")
+@click.option("--route", metavar="NAME", help="How the prefix is reached, like run_as or shell_dir.")
+@click.option("--yes", "mode", flag_value="yes", default=True, help="Changes need no approval (default).")
+@click.option("--ask", "mode", flag_value="ask", help="Ask before each change.")
+@click.option("--read-only", "mode", flag_value="read-only", help="Look and build, change nothing.")
+@click.option("--verify", type=click.Choice([each.value for each in Verify]), default=Verify.CHANGED.value,
+              help="When a green build is wanted at the end.", show_default=True)  # fmt: skip
+@click.option("--turns", type=int, help="Budget: requests to the model.")
+@click.option("--tokens", type=int, help="Budget: tokens in and out.")
+@click.option("--money", type=float, help="Budget: US dollars.")
+@click.option("--builds", type=int, help="Budget: builds.")
+@click.option("--minutes", type=float, help="Budget: time at work.")
+@click.option("--record", type=click.Path(file_okay=False, path_type=Path),
+              help="Keep raw exchanges with the provider in a folder, without secrets.")  # fmt: skip
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", help="json: an event a line.")
+@click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
+def run_command(config: Path | None, **given: Any) -> None:
+    """Work on an ASSIGNMENT in a workspace; `-` reads it from standard input."""
+    assignment = given["assignment"]
+    if (assignment is None) == (given["resume_id"] is None):
+        raise click.UsageError("give an assignment, or --resume with the id of a run")
+    if assignment == "-":
+        assignment = sys.stdin.read()
+    with terminal.told_faults():
+        settings = load_settings(config).settings
+        workspace = given["workspace"]
+        if given["resume_id"]:
+            workspace = Path(_beginning(settings, given["resume_id"]).workspace)
+        settings = settings_for(workspace, config).settings
+        choice = _model_choice(settings, given)
+    order = _Order(
+        assignment=assignment,
+        workspace=workspace,
+        resume_id=given["resume_id"],
+        choice=choice,
+        device=given["device"],
+        route=given["route"],
+        mode=_MODES[given["mode"]],
+        verify=Verify(given["verify"]),
+        budget=_budget(settings, given),
+        record=given["record"],
+        is_json=given["output"] == "json",
+    )
+    terminal.run_async(_run, settings, order)
+
+
+@agent.command()
+@click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
+def list_runs(config: Path | None) -> None:
+    """List the runs that are kept here, newest first."""
+    with terminal.told_faults():
+        settings = load_settings(config).settings
+        for run_id in known_runs(settings):
+            began = _beginning(settings, run_id)
+            click.echo(
+                f"{run_id}  {began.provider}/{began.model}  {began.workspace}  {began.assignment[:80]}"
+            )
+
+
+agent.add_command(list_runs, "list")
+
+
+async def _run(settings: Settings, order: _Order) -> int:
+    from orchestrator.builder import ServiceBuilder
+    from orchestrator.observe import set_up_logs
+
+    set_up_logs(settings)
+    screen = Screen(is_json=order.is_json)
+    stop = _Interrupt()
+    run_id = order.resume_id or new_run_id()
+    async with terminal.one_fault(), connect.service(settings) as client, anyio.create_task_group() as tasks:
+        phone = order.device and await named_phone(client, order.device, order.route)
+        manners = Manners(
+            mode=order.mode,
+            asker=screen.ask if order.mode is Mode.ASK else None,
+            is_interrupted=lambda: stop.is_asked,
+            record=order.record,
+        )
+        builder = ServiceBuilder(client, phone)
+        tasks.start_soon(stop.listen, tasks.cancel_scope)
+        async with equipped(settings, order.choice, builder, run_id, screen.show, manners) as equipment:
+            result = await _work(order, equipment, run_id)
+        tasks.cancel_scope.cancel()
+    if stop.was_hard:
+        say(f"stopped at once; go on with `pocketbuild agent --resume {run_id}`")
+        return terminal.INTERRUPTED
+    screen.end(result)
+    return exit_code_of(result.reason)
+
+
+async def _work(order: _Order, equipment: Equipment, run_id: str) -> RunResult:
+    if order.resume_id is not None:
+        return await resume(equipment, budget=order.budget)
+    assert order.assignment is not None
+    return await run(
+        order.assignment,
+        order.workspace,
+        equipment,
+        run_id=run_id,
+        budget=order.budget,
+        verify=order.verify,
+    )
+
+
+class _Interrupt:
+    """Ctrl-C once puts the run down after the step at work, twice at once."""
+
+    is_asked = False
+    was_hard = False
+
+    async def listen(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            async for _ in signals:
+                if self.is_asked:
+                    self.was_hard = True
+                    scope.cancel()
+                    return
+                self.is_asked = True
+                say("stopping after this step; press Ctrl-C again to stop at once")
+
+
+def exit_code_of(reason: StopReason) -> int:
+    """Give the exit code for why a run ended."""
+    if reason.is_success:
+        return terminal.DONE
+    codes = {StopReason.INTERRUPTED: terminal.INTERRUPTED, StopReason.PROVIDER: terminal.UNREACHABLE}
+    return codes.get(reason, terminal.FAILED)
+
+
+def _beginning(settings: Settings, run_id: str) -> Began:
+    folder = run_folder(settings, run_id)
+    if not folder.is_dir():
+        raise NotFound(f"there is no run {run_id} of an agent", hint="See `pocketbuild agent list`.")
+    began = read_transcript(folder)[0]
+    assert isinstance(began, Began)
+    return began
+
+
+def _model_choice(settings: Settings, given: dict[str, Any]) -> ModelChoice:
+    provider, model = given["provider"], given["model"]
+    if given["resume_id"] and provider is None and given["base_url"] is None and given["script"] is None:
+        began = _beginning(settings, given["resume_id"])
+        provider, model = began.provider, model or began.model
+    dialect = given["dialect"]
+    return ModelChoice(
+        provider=provider,
+        model=model,
+        base_url=given["base_url"],
+        dialect=None if dialect is None else Dialect(dialect),
+        effort=given["effort"],
+        script=given["script"],
+    )
+
+
+def _budget(settings: Settings, given: dict[str, Any]) -> Budget:
+    limits = settings.agent.budget()
+    minutes = given["minutes"]
+    chosen = {name: given[name] for name in ("turns", "tokens", "money", "builds") if given[name] is not None}
+    if minutes is not None:
+        chosen["wall_s"] = minutes * 60
+    return Budget(**{**limits, **chosen})
