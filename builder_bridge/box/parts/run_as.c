@@ -53,15 +53,21 @@ static void keep_temporary_folder(void) {
     if (given != NULL) fclose(given);
 }
 
-static int is_disabled(void) {
+static int is_set(const char *file, const char *property) {
     char line[1024];
-    int disabled = 0;
-    FILE *props = fopen("/system/build.prop", "re");
+    size_t size = strlen(property);
+    int set = 0;
+    FILE *props = fopen(file, "re");
     while (props != NULL && fgets(line, sizeof line, props) != NULL)
-        if (strncmp(line, "ro.boot.disable_runas=", 22) == 0)
-            disabled = strcmp(line + 22, "true\n") == 0 || strcmp(line + 22, "1\n") == 0;
+        if (strncmp(line, property, size) == 0 && line[size] == '=')
+            set = strcmp(line + size, "=true\n") == 0 || strcmp(line + size, "=1\n") == 0;
     if (props != NULL) fclose(props);
-    return disabled;
+    return set;
+}
+
+static int is_disabled(void) {
+    const char *property = "ro.boot.disable_runas";
+    return is_set("/system/build.prop", property) || is_set("/data/property/box.prop", property);
 }
 
 static void check_folder(const char *path, unsigned uid) {
