@@ -73,8 +73,7 @@ class FakePhone:
     async def serve(self, stream: ByteStream) -> None:
         self.connections += 1
         try:
-            async with stream:
-                await _Connection(self, stream).run()
+            await _Connection(self, stream).run()
         except* (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead, OSError):
             pass
 
@@ -91,8 +90,13 @@ async def open_phone(phone: FakePhone | None = None) -> AsyncIterator[FakePhone]
 @asynccontextmanager
 async def open_peer(serve: Callable[[ByteStream], Awaitable[None]]) -> AsyncIterator[int]:
     """Let any peer, however it behaves, listen on a free port of loopback; gives the port."""
+
+    async def serve_and_close(stream: ByteStream) -> None:
+        async with stream:
+            await serve(stream)
+
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    async with listener, beside(partial(listener.serve, serve)):
+    async with listener, beside(partial(listener.serve, serve_and_close)):
         yield listener.extra(SocketAttribute.local_port)
 
 
