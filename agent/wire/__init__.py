@@ -1,1 +1,13 @@
-"""Normalize what providers stream. Nothing here does I/O."""
+"""Normalize what providers stream, and write what they are asked. Nothing here does I/O."""
+
+from agent.wire.event import CallDelta, ReasoningDelta, StreamEvent, TextDelta, UsageReport
+from agent.wire.parser import ResponseParser
+
+__all__ = [
+    "CallDelta",
+    "ReasoningDelta",
+    "ResponseParser",
+    "StreamEvent",
+    "TextDelta",
+    "UsageReport",
+]

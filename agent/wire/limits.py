@@ -1,0 +1,24 @@
+"""How much of one response is read before it is ended.
+
+The longest honest answers known are files of a few megabytes written through one call; the Responses
+dialect sends such arguments up to four times over, each time escaped once more. Everything above is a
+broken or hostile server. What exceeds a limit gives the diagnostic `limit_exceeded`.
+"""
+
+MAX_BODY_BYTES = 96 * 1024 * 1024
+"""The whole body of one response; the message ends there as an error."""
+
+MAX_LINE_BYTES = 32 * 1024 * 1024
+"""One line of the body, or one JSON value spread over several lines; the message ends there as an error."""
+
+MAX_ARGUMENT_CHARS = 16 * 1024 * 1024
+"""The arguments of one tool call, all fragments together; a longer call is refused."""
+
+MAX_CALLS = 512
+"""Tool calls in one message; more are dropped and the message is an error. Providers take 512 tools."""
+
+MAX_NESTING = 200
+"""How deep JSON may nest; `pydantic_core.from_json` refuses more."""
+
+MAX_DIAGNOSTICS = 100
+"""Diagnostics that one message keeps; a stream of nothing but faults adds no more."""

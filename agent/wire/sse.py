@@ -1,0 +1,279 @@
+"""Cut a response body into JSON events, whatever framing the server used.
+
+Server-sent events as the WHATWG specification has them, and what servers make of them: no blank line
+between events, no space after `data:`, the prefix twice or only before the first line of indented
+JSON, keep-alives as data, several objects in one line, newline-delimited JSON, one JSON array, one
+plain object, an HTML page.
+"""
+
+import re
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from agent.message import JsonObject
+from agent.wire.json_text import Nesting, read_event
+from agent.wire.limits import MAX_BODY_BYTES, MAX_LINE_BYTES
+
+_LONE_CR = re.compile(rb"\r(?!\n)")
+_NOTHING = re.compile(r"[ \t\r\0]*(?:\xef\xbb\xbf)?[ \t\r\0]*")
+_FIELD = re.compile(r"(data|event|id|retry)\s*:", re.IGNORECASE | re.ASCII)
+_UNKNOWN_FIELD = re.compile(r"[A-Za-z][\w.-]*:(?!//)", re.ASCII)
+_END_MARKER = re.compile(r'"?\[DONE\]', re.IGNORECASE)
+_SCALAR = re.compile(r'("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)(?=[\s,\]}]|$)', re.ASCII)
+_JSON_LINE = re.compile(r'["{}\[\],]|-?\d|(true|false|null)\b', re.ASCII)
+_SENTENCE = re.compile(r"<|[A-Za-z][^{}\[\]]*\s\S", re.ASCII)
+_CUT_SHORT = re.compile(r'["\[]|(?:d|da|dat|data|e|ev|eve|even|event|i|id|r|re|ret|retr|retry)$', re.ASCII)
+_SHOWN_CHARS = 160
+
+
+class Oddity(Enum):
+    """What a body holds besides events."""
+
+    MALFORMED = auto()
+    """Data that is no JSON."""
+    TEXT = auto()
+    """A sentence or a page where an event was due."""
+    FIELD = auto()
+    """A line like a field that event streams do not know; alone in a body it is a sentence."""
+    CUT = auto()
+    """The body ended inside an event."""
+    TOO_LONG = auto()
+    """A limit was passed; nothing more is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Junk:
+    """A piece of a body that is no event, and how it begins."""
+
+    oddity: Oddity
+    text: str
+
+
+Found = JsonObject | Junk
+
+
+class EventReader:
+    """Cut a body into events; the result is the same however the body was cut.
+
+    `offset` is where the event given last begins in the body. `is_done` turns true at the end marker
+    (`saw_end_marker`) or at a limit; what follows is ignored.
+    """
+
+    def __init__(self) -> None:
+        self.offset = 0
+        self.is_done = False
+        self.saw_end_marker = False
+        self._name = b""
+        self._position = 0
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._after_cr = False
+        self._at_end = False
+        self._value = _OpenValue()
+        self._arrays = 0
+
+    @property
+    def name(self) -> str:
+        """What the `event:` line of the event given last said, empty where it has none."""
+        return self._name.partition(b":")[2].strip().decode("utf-8", "replace")
+
+    @property
+    def size_bytes(self) -> int:
+        """How much of the body has come."""
+        return self._position + self._held_bytes
+
+    def feed(self, data: bytes) -> Iterator[Found]:
+        """Take more of the body; give what is complete by now."""
+        value, room = self._value, MAX_BODY_BYTES - self.size_bytes
+        for line in self._lines(data[:room] if len(data) > room else data):
+            start = self._position
+            self._position += len(line) + 1
+            if line.startswith(b"data:") and not value.lines:
+                try:
+                    event = read_event(line[5:])
+                except ValueError:
+                    event = []
+                if type(event) is dict:
+                    self.offset = start
+                    yield event
+                elif type(event) is list:
+                    yield from self._odd_line(line, start)
+            elif not line:
+                self._name = b""
+                if value.is_framed:
+                    yield from self._end_event()
+            elif line.startswith(b"event:") and not value.lines:
+                self._name = line
+            else:
+                yield from self._odd_line(line, start)
+            if self.is_done:
+                return
+        if not self.is_done and (len(data) > room or self._held_bytes > MAX_LINE_BYTES):
+            yield self._too_long()
+
+    def close(self) -> Iterator[Found]:
+        """Give what the end of the body completes or leaves open."""
+        if self.is_done:
+            return
+        line, start = b"".join(self._held), self._position
+        self._held, self._held_bytes, self._position = [], 0, start + len(line)
+        self._at_end = True
+        if line:
+            yield from self._odd_line(line, start)
+        yield from self._break_value(Oddity.CUT)
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        """Give the lines that `data` completes, without their LF; CR alone is made LF, so sizes stay."""
+        if self.is_done or not data:
+            return []
+        if self._after_cr and data.startswith(b"\n"):
+            data = data[1:]
+            self._position += 1
+        self._after_cr = data.endswith(b"\r")
+        if b"\r" in data:
+            data = _LONE_CR.sub(b"\n", data)
+        lines = data.split(b"\n")
+        if len(lines) > 1 and self._held:
+            lines[0] = b"".join((*self._held, lines[0]))
+            self._held, self._held_bytes = [], 0
+        if rest := lines.pop():
+            self._held.append(rest)
+            self._held_bytes += len(rest)
+        return lines
+
+    def _end_event(self) -> Iterator[Found]:
+        """A framed event is over at a blank line; a plain JSON body may have blank lines inside."""
+        self._arrays = 0
+        yield from self._break_value(Oddity.MALFORMED)
+
+    def _odd_line(self, line: bytes, start: int) -> Iterator[Found]:
+        """Read a line that is not simply one event, piece by piece from left to right.
+
+        Latin-1 keeps bytes and characters one to one, and whatever frames JSON is ASCII.
+        """
+        if len(line) > MAX_LINE_BYTES:
+            yield self._too_long()
+            return
+        text, at, is_framed = line.decode("latin-1").rstrip(" \t\r\0"), 0, False
+        if _skip_blank(text, 0) == len(text):
+            self._name = b""
+            if self._value.is_framed:
+                yield from self._end_event()
+        while (at := _skip_blank(text, at)) < len(text) and not self.is_done:
+            field = _FIELD.match(text, at)
+            if text[at] == ":":
+                return
+            if field is None:
+                at = yield from self._payload(text, at, start, is_framed)
+            elif field[1].lower() == "data":
+                is_framed, at = True, field.end()
+            else:
+                if field[1].lower() == "event":
+                    self._name = text[at:].encode("latin-1")
+                return
+
+    def _payload(self, text: str, at: int, start: int, is_framed: bool) -> Generator[Found, None, int]:
+        """Read one piece of data from `at` on; give where the next one begins."""
+        value = self._value
+        if _END_MARKER.match(text, at):
+            yield from self._break_value(Oddity.MALFORMED)
+            self.is_done = self.saw_end_marker = True
+            return len(text)
+        if value.lines and not value.can_go_on_with(text, at, is_framed):
+            yield from self._break_value(Oddity.MALFORMED)
+        if not value.lines:
+            is_cut_marker = self._at_end and "[DONE]".startswith(text[at : at + 6])
+            if text[at] in ("[]," if self._arrays else "[") and not is_cut_marker:
+                self._arrays += {"[": 1, "]": -1, ",": 0}[text[at]]
+                return at + 1
+            if text[at] != "{":
+                return (yield from self._no_object(text, at, start, is_framed))
+            value.is_framed = is_framed
+        end = value.add(text, at, start)
+        if value.size_chars > MAX_LINE_BYTES:
+            yield self._too_long()
+            return len(text)
+        if end < 0:
+            return len(text)
+        self.offset = value.lines[0][0]
+        try:
+            event = read_event("\n".join(line for _, line in value.lines).encode("latin-1"))
+        except ValueError:
+            yield from self._break_value(Oddity.MALFORMED)
+        else:
+            value.clear()
+            yield event
+        return end
+
+    def _no_object(self, text: str, at: int, start: int, is_framed: bool) -> Generator[Found, None, int]:
+        if scalar := _SCALAR.match(text, at):
+            return scalar.end()
+        self.offset, oddity = start, Oddity.TEXT
+        if self._at_end and _CUT_SHORT.match(text, at):
+            oddity = Oddity.CUT
+        elif _JSON_LINE.match(text, at) or (is_framed and not _SENTENCE.match(text, at)):
+            oddity = Oddity.MALFORMED
+        elif not is_framed and _UNKNOWN_FIELD.match(text, at):
+            oddity = Oddity.FIELD
+        yield Junk(oddity, _shown(text[at : at + _SHOWN_CHARS]))
+        return len(text)
+
+    def _break_value(self, oddity: Oddity) -> Iterator[Found]:
+        """Give up the value that is open; whole objects on lines of their own are still events."""
+        lines = self._value.lines
+        self._value.clear()
+        for number, (offset, line) in enumerate(lines):
+            self.offset = offset
+            if number == 0:
+                yield Junk(oddity, _shown(line[:_SHOWN_CHARS]))
+            elif line.startswith("{"):
+                try:
+                    yield read_event(line.encode("latin-1"))
+                except ValueError:
+                    continue
+
+    def _too_long(self) -> Junk:
+        self.is_done = True
+        self._held, self._held_bytes = [], 0
+        self._value.clear()
+        self.offset = self._position
+        limits = f"an event takes {MAX_LINE_BYTES} bytes at most, a message {MAX_BODY_BYTES}"
+        return Junk(Oddity.TOO_LONG, limits)
+
+
+class _OpenValue:
+    """A JSON object of which more is to come, line by line (Latin-1 text of the bytes)."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.lines: list[tuple[int, str]] = []
+        self.size_chars = 0
+        self.is_framed = False
+        self._nesting = Nesting()
+
+    def add(self, text: str, at: int, start: int) -> int:
+        """Add what `text` holds of the value; give the index after its end, or -1 while it is open."""
+        end = self._nesting.feed(text, at)
+        self.lines.append((start, text[at:end] if end >= 0 else text[at:]))
+        self.size_chars += len(text) - at
+        return end
+
+    def can_go_on_with(self, text: str, at: int, is_framed: bool) -> bool:
+        """Whether `text` may be the next line of the value: an object fits only where one is due."""
+        if is_framed and not self.is_framed:
+            return False
+        if text[at] == "{":
+            return not self._nesting.in_string and self.lines[-1][1].endswith(("[", ",", ":"))
+        return self._nesting.in_string or _JSON_LINE.match(text, at) is not None
+
+
+def _skip_blank(text: str, at: int) -> int:
+    found = _NOTHING.match(text, at)
+    return found.end() if found else at
+
+
+def _shown(latin: str) -> str:
+    return latin.encode("latin-1").decode("utf-8", "replace")
