@@ -60,6 +60,8 @@ class FakePhone:
     refuses_writes_after: int | None = None
     """Answer FAIL once so many bytes of a file have come."""
     fail_text: str = "No space left on device"
+    claims_bytes: int | None = None
+    """Tell this as the size of every file, whatever it is."""
     takes_nothing: bool = False
     """Answer the greeting and then no packet any more."""
     port: int = 0
@@ -318,7 +320,8 @@ class _Service:
         if path not in self.phone.files:
             return 0, 0, 0
         mode, mtime = self.phone.modes.get(path, (0o100644, 0))
-        return mode, len(self.phone.files[path]), mtime
+        claimed = self.phone.claims_bytes
+        return mode, len(self.phone.files[path]) if claimed is None else claimed, mtime
 
     async def take_file(self, path: str, mode: int) -> bool:
         content = bytearray()
