@@ -12,6 +12,7 @@ from agent.http import Line
 from agent.progress import OnProgress
 from agent.retry import RetryPolicy
 from agent.tools.build import Builder
+from agent.tools.git import Author
 from agent.tools.tool import AnyTool
 from agent.transcript import Transcript
 
@@ -28,8 +29,8 @@ class Verify(StrEnum):
 class Equipment:
     """What a run works with; all of it is opened and closed by the caller.
 
-    `tools` come on top of those over the workspace and the builder. `is_interrupted` is asked between
-    steps; once true the run is put down so that it can be resumed.
+    `tools` come on top of those over the workspace and the builder. `author` signs commits.
+    `is_interrupted` is asked between steps; once true the run is put down so that it can be resumed.
     """
 
     line: Line
@@ -38,6 +39,7 @@ class Equipment:
     on_progress: OnProgress
     gate: Gate = field(default_factory=lambda: Gate(Mode.YES))
     tools: tuple[AnyTool, ...] = ()
+    author: Author = field(default_factory=Author)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     is_interrupted: Callable[[], bool] = lambda: False
     clock: Callable[[], float] = time.monotonic

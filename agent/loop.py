@@ -59,7 +59,10 @@ class Loop:
         self._guard = RepeatGuard()
         store = OutputStore(folder / "outputs")
         self._toolbox = Toolbox(
-            (*workspace_tools(workspace, folder, self._desk, store), *equipment.tools),
+            (
+                *workspace_tools(workspace, folder, self._desk, store, equipment.author),
+                *equipment.tools,
+            ),
             equipment.gate,
             store,
             self._guard,

@@ -48,14 +48,14 @@ ANTHROPIC = Provider(
     ("ANTHROPIC_API_KEY",),
     models=(
         ModelRule(
-            "claude-*-[5-9]*",
-            effort=Effort(("low", "medium", "high", "xhigh", "max"), body={"thinking": {"type": "adaptive"}}),
+            "claude-opus-4-[6-9]*",
+            effort=Effort(("low", "medium", "high", "max"), body={"thinking": {"type": "adaptive"}}),
             context_tokens=200_000,
             max_output_tokens=32_000,
         ),
         ModelRule(
-            "claude-opus-4-[6-9]*",
-            effort=Effort(("low", "medium", "high", "max"), body={"thinking": {"type": "adaptive"}}),
+            "claude-*-[5-9]*",
+            effort=Effort(("low", "medium", "high", "xhigh", "max"), body={"thinking": {"type": "adaptive"}}),
             context_tokens=200_000,
             max_output_tokens=32_000,
         ),

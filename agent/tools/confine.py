@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from agent.errors import ToolFault
 
 _CLOSED_FOLDERS = frozenset({".git", ".hg", ".svn", ".ssh", ".gnupg", ".pocketbuild"})
-_CLOSED_FILES = (
+CLOSED_FILES = (
     ".env", ".env.*", "*.jks", "*.keystore", "*.p12", "*.pfx", "*.pem", "*.key", "id_rsa*", "id_ed25519*",
     ".netrc", ".npmrc", ".pypirc", "keystore.properties", "signing.properties", "secrets.properties",
     "service-account*.json", "credentials*.json",
@@ -55,7 +55,7 @@ def is_closed(path: PurePosixPath) -> bool:
     """Say whether tools must not look into this path, relative to the workspace."""
     parts = [part.casefold() for part in path.parts]
     return any(part in _CLOSED_FOLDERS for part in parts) or any(
-        fnmatchcase(parts[-1], pattern) for pattern in (_CLOSED_FILES if parts else ())
+        fnmatchcase(parts[-1], pattern) for pattern in (CLOSED_FILES if parts else ())
     )
 
 

@@ -64,7 +64,8 @@ class Tool(Generic[A]):
     """A tool that a model can call.
 
     `purpose` is what the model reads of it. `summary` gives one line for a person. `run` may raise
-    `ToolFault`; its message becomes the result.
+    `ToolFault`; its message becomes the result. `parameters` is the JSON Schema where somebody else
+    than `arguments` knows it.
     """
 
     name: str
@@ -73,11 +74,12 @@ class Tool(Generic[A]):
     effect: Effect
     run: Callable[[A, CallContext], Awaitable[Output]]
     summary: Callable[[A], str]
+    parameters: JsonObject | None = None
 
     @property
     def spec(self) -> ToolSpec:
         """Give what the model is told."""
-        return ToolSpec(self.name, self.purpose, schema_of(self.arguments))
+        return ToolSpec(self.name, self.purpose, self.parameters or schema_of(self.arguments))
 
     def parse(self, arguments: JsonObject) -> A:
         """Check the arguments of a call; raises `ToolFault` that says what to send instead."""

@@ -1,0 +1,145 @@
+"""Version control of the workspace: status, diff and commit, without running anything the workspace names.
+
+Hooks, file system monitors, filters, signing and external diff programs can all be named in a workspace's own
+configuration, and then git would run them on this host. Each is switched off for every call.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import anyio
+from pydantic import Field
+
+from agent.errors import ToolFault
+from agent.prompt import fill
+from agent.tools.confine import CLOSED_FILES, Workspace
+from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
+
+_DEADLINE_S = 60.0
+_FILTER_KEYS = r"^filter\..*\.(clean|smudge|process)$"
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who the commits of a run are by."""
+
+    name: str = "Pocketbuild agent"
+    email: str = "agent@pocketbuild.invalid"
+
+
+class GitStatus(Arguments):
+    """Arguments of `git_status`."""
+
+
+class GitDiff(Arguments):
+    """Arguments of `git_diff`."""
+
+    path: str = Field(default=".", description="File or folder, relative to the workspace's root.")
+    revision: str = Field(default="HEAD", pattern=r"^[A-Za-z0-9_.~^/][A-Za-z0-9_.~^/-]*$")
+
+
+class GitCommit(Arguments):
+    """Arguments of `git_commit`."""
+
+    message: str = Field(
+        min_length=1, description="First line a short sentence, then a blank line and the why."
+    )
+
+
+class Git:
+    """Git over one workspace."""
+
+    def __init__(self, workspace: Workspace, author: Author) -> None:
+        self._workspace = workspace
+        self._author = author
+
+    def tools(self) -> tuple[AnyTool, ...]:
+        """Give the tools, none where the workspace is no git repository."""
+        if not (self._workspace.root / ".git").exists():
+            return ()
+        return (
+            Tool("git_status", "Say which files of the workspace differ from the last commit.",
+                 GitStatus, Effect.READS, self.status, lambda a: "status"),
+            Tool("git_diff", "Give the differences of the workspace to a commit as a unified diff.",
+                 GitDiff, Effect.READS, self.diff, lambda a: f"{a.revision} {a.path}"),
+            Tool("git_commit", "Commit all changes of the workspace. Files that hold secrets are left out.",
+                 GitCommit, Effect.WRITES, self.commit, lambda a: a.message.splitlines()[0]),
+        )  # fmt: skip
+
+    async def status(self, arguments: GitStatus, context: CallContext) -> Output:
+        """Give branch and changed files."""
+        return Output((await self._git("status", "--short", "--branch", "--", ".")).rstrip())
+
+    async def diff(self, arguments: GitDiff, context: CallContext) -> Output:
+        """Give the diff."""
+        self._workspace.resolve(arguments.path)
+        options = ("--no-ext-diff", "--no-textconv", "--no-color")
+        closed = (f":(exclude,icase,glob)**/{pattern}" for pattern in CLOSED_FILES)
+        text = await self._git("diff", *options, arguments.revision, "--", f"./{arguments.path}", *closed)
+        return Output(text.rstrip() or "[no differences]")
+
+    async def commit(self, arguments: GitCommit, context: CallContext) -> Output:
+        """Commit, unless a process that died in this call had done so."""
+        before = await self._head()
+        if context.earlier is not None and before != context.earlier["head"]:
+            if await self._parent() == context.earlier["head"]:
+                return Output(await self._latest())
+            return Output(fill("interrupted"), is_error=True)
+        closed = (f":(exclude,icase,glob)**/{pattern}" for pattern in CLOSED_FILES)
+        await self._git("add", "--all", "--", ".", *closed)
+        context.note({"head": before})
+        await self._git(
+            "commit", "--no-verify", "--no-gpg-sign", "--quiet", f"--message={arguments.message}", "--", "."
+        )
+        return Output(await self._latest())
+
+    async def _latest(self) -> str:
+        return (await self._git("show", "--stat", "--no-color", "--format=%h %s", "HEAD")).rstrip()
+
+    async def _head(self) -> str:
+        return (await self._git("rev-parse", "--verify", "--quiet", "HEAD", may_fail=True)).strip()
+
+    async def _parent(self) -> str:
+        return (await self._git("rev-parse", "--verify", "--quiet", "HEAD^", may_fail=True)).strip()
+
+    async def _git(self, *arguments: str, may_fail: bool = False) -> str:
+        filters = await _run(
+            self._workspace.root, *_SAFE, "config", "--name-only", "--get-regexp", _FILTER_KEYS
+        )
+        unfiltered = [part for key in filters.stdout.decode().split() for part in ("-c", f"{key}=")]
+        who = ["-c", f"user.name={self._author.name}", "-c", f"user.email={self._author.email}"]
+        own = ["-c", f"safe.directory={self._workspace.root}"]
+        done = await _run(self._workspace.root, *_SAFE, *own, *unfiltered, *who, *arguments)
+        if done.returncode != 0 and not may_fail:
+            told = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+            raise ToolFault(f"git {arguments[0]} ended with status {done.returncode}: {told[:1000]}")
+        return done.stdout.decode("utf-8", "replace")
+
+
+_SAFE = (
+    "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "core.pager=cat",
+    "-c", "commit.gpgSign=false", "-c", "diff.external=", "-c", "core.editor=false",
+    "-c", "protocol.allow=never", "-c", "core.sshCommand=false", "-c", "submodule.recurse=false",
+    "-c", "gc.auto=0", "-c", "maintenance.auto=false",
+)  # fmt: skip
+
+
+async def _run(root: Path, *arguments: str) -> CompletedProcess[bytes]:
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.devnull,
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+    try:
+        with anyio.fail_after(_DEADLINE_S):
+            return await anyio.run_process(["git", *arguments], cwd=root, env=environment, check=False)
+    except FileNotFoundError:
+        raise ToolFault("git is not installed on this host") from None
+    except TimeoutError:
+        raise ToolFault(f"git {arguments[-1]} took longer than {_DEADLINE_S:.0f} s") from None
