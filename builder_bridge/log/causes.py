@@ -37,12 +37,6 @@ class Cause:
         """All lines, without empty ones at the ends."""
         return "\n".join(line.rstrip() for line in self.lines).strip()
 
-    def leaves(self) -> list["Cause"]:
-        """Give the innermost causes in the order of the log."""
-        if not self.children:
-            return [self]
-        return [leaf for child in self.children for leaf in child.leaves()]
-
     def innermost(self) -> "Cause":
         """Give the first innermost cause."""
         return self if not self.children else self.children[0].innermost()
@@ -83,7 +77,7 @@ _HEADINGS = {
     "* Exception is:": _Section.EXCEPTION,
 }
 _OTHER_HEADING = re.compile(r"\* (?:Try|Get more help|Exception|Build scan)\b|\* For more")
-_NEXT_FAILURE = re.compile(r"\d+: (?:Task failed|Build failed|[A-Z]\w+ failed)|={20,}$|-{5,}$")
+_NEXT_FAILURE = re.compile(r"\d+: \w+(?: \w+)* failed with an exception\.|={20,}$")
 _OUTSIDE = re.compile(r"BUILD (?:FAILED|SUCCESSFUL)|> Task :|FAILURE: |> Configure project|CONFIGURE FAILED")
 _CAUSED_BY = re.compile(r"\s*Caused by: (.+)")
 _GET_HELP = "Get more help at https://help.gradle.org"

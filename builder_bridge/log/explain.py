@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from builder_bridge.log.causes import Cause, Failure, cause_tree, task_of, where_of
 from builder_bridge.log.problem import Problem, Severity, Tool
-from builder_bridge.log.problems.finding import ERROR_WORDS
+from builder_bridge.log.problems.finding import ERROR_WORDS, number, plain_path, task_name
 
 ANY_TOOL = frozenset(Tool) - {Tool.GRADLE}
 _COMPILERS = frozenset({Tool.KOTLINC, Tool.KSP, Tool.KAPT, Tool.JAVAC})
@@ -65,12 +65,20 @@ _POINTERS: tuple[tuple[frozenset[Tool], str], ...] = (
 )
 _POINTER_PATTERNS = [(tools, re.compile(pattern)) for tools, pattern in _POINTERS]
 
-_WRAPPER = re.compile(
-    r"Execution failed for task |A failure occurred while executing "
-    r"|There was a failure while executing work items|Multiple task action failures occurred"
-    r"|Could not resolve all |A problem occurred (?:configuring|evaluating) "
-    r"|Could not determine the dependencies of |Multiple build operations failed"
+_WRAPPER_WORDS = (
+    "Execution failed for task ",
+    "A failure occurred while executing ",
+    "There was a failure while executing work items",
+    "Multiple task action failures occurred",
+    "Could not resolve all ",
+    "A problem occurred configuring ",
+    "A problem occurred evaluating ",
+    "Could not determine the dependencies of ",
+    "Multiple build operations failed",
 )
+"""These sentences only say where a cause was found; a log may end within one."""
+
+_WRAPPER = re.compile("|".join(_WRAPPER_WORDS))
 _MODULE = re.compile(
     r"Could not (?:resolve|find|download|get|parse) (?!all |resource|unknown|method|property)"
     r"|Cannot resolve external dependency |Cannot find a version of |Module '"
@@ -78,10 +86,13 @@ _MODULE = re.compile(
     r"|Conflict found for the following module|Dependency verification failed for"
 )
 _NO_MESSAGE = "(no error message)"
-_DAEMON_NUMBER = re.compile(r"Daemon #\d+")
 _ERROR_IN_JAVA = re.compile(rf"({ERROR_WORDS})[:：] ?(?=\S)")
 _JAVA_TASK = re.compile(r"[Jj]avac?\b|Java(?:WithJavac)?$|[Jj]avac|kapt")
-_MANIFEST_SENTENCE = re.compile(r"Manifest merger failed|Incorrect package=|.*Manifest merger")
+_MANIFEST_SENTENCE = re.compile(
+    r"Manifest merger failed|Incorrect package=|Error parsing [^\n]*AndroidManifest"
+    r"|[^\n]*SAXParseException[^\n]*AndroidManifest"
+)
+_MANIFEST_TASK = re.compile(r"process\w*Manifest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +113,13 @@ def explain(failure: Failure) -> list[Explained]:
     scripts = list(_script_errors(failure, maker))
     if scripts:
         return scripts
-    modules = list(_modules(root, []))
+    modules = _modules(root, [])
     if modules:
-        return [maker.make(node.innermost(), [*outer, node], module=node) for outer, node in modules]
+        return [maker.make(outer, node) for outer, node in modules]
     leaf = root.innermost()
     if _is_only_a_wrapper(leaf):
         return []
-    return [maker.make(leaf, _path_to(root, leaf))]
+    return [maker.make([], root)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +129,27 @@ class _Maker:
     line: int | None
     task: str | None
 
-    def make(self, leaf: Cause, outer: list[Cause], module: Cause | None = None) -> Explained:
+    def make(self, outer: list[Cause], node: Cause) -> Explained:
+        """Tell the innermost cause under `node`; what stands above it follows below its text."""
+        path = [*outer, *_path_to_leaf(node)]
+        leaf = path[-1]
         text = leaf.text
         points_at = _pointed_at(text)
         if _NO_MESSAGE in text and self.failure.last_cause:
             text = f"{self.failure.last_cause}\n{text}"
-        if module is not None and module is not leaf:
-            text = f"{module.gist.rstrip('.')}: {text}" + _rest_of(module)
+        if node is not leaf and _MODULE.match(node.gist):
+            text = f"{node.gist.rstrip('.')}: {text}"
         tool, text = self._tool_of(text)
         file, line, column, text = _place_in(text, self.file, self.line)
-        context = "\n".join(cause.gist for cause in outer if cause is not leaf and cause is not module)
-        message = _DAEMON_NUMBER.sub("Daemon", text) + (f"\n{context}" if context else "")
+        message = "\n".join([text, *(cause.text for cause in reversed(path[:-1]))])
         problem = Problem(Severity.ERROR, tool, file, line, column, message, leaf.log_line, self.task)
         return Explained(problem, points_at)
 
     def _tool_of(self, text: str) -> tuple[Tool, str]:
         if text.startswith("AAPT2 "):
             return Tool.AAPT2, text
-        if _MANIFEST_SENTENCE.match(text):
+        is_of_manifest = _MANIFEST_TASK.match(task_name(self.task)) and "AndroidManifest" in text
+        if _MANIFEST_SENTENCE.match(text) or is_of_manifest:
             return Tool.MANIFEST, text
         found = _ERROR_IN_JAVA.match(text)
         if found and self.task and _JAVA_TASK.search(self.task):
@@ -160,13 +174,11 @@ def is_repeated(problem: Problem, known: list[Problem]) -> bool:
     return False
 
 
-def _rest_of(cause: Cause) -> str:
-    rest = [line.strip() for line in cause.text.split("\n")[1:] if line.strip()]
-    return "".join(f"\n{line}" for line in rest)
-
-
 def _is_only_a_wrapper(leaf: Cause) -> bool:
-    return all(_WRAPPER.match(line.strip()) for line in leaf.text.split("\n") if line.strip())
+    lines = [line.strip() for line in leaf.text.split("\n") if line.strip()]
+    return all(
+        _WRAPPER.match(line) or any(word.startswith(line) for word in _WRAPPER_WORDS) for line in lines
+    )
 
 
 def _pointed_at(text: str) -> frozenset[Tool]:
@@ -174,25 +186,23 @@ def _pointed_at(text: str) -> frozenset[Tool]:
     return next((tools for tools, pattern in _POINTER_PATTERNS if pattern.match(gist)), frozenset())
 
 
-def _modules(cause: Cause, outer: list[Cause]) -> Iterator[tuple[list[Cause], Cause]]:
-    """Find the outermost sentences that name one module each."""
+def _modules(cause: Cause, outer: list[Cause]) -> list[tuple[list[Cause], Cause]]:
+    """Find the outermost sentences that tell of one module each, with what stands above them."""
     if _MODULE.match(cause.gist):
-        yield outer, cause
-        return
-    for child in cause.children:
-        yield from _modules(child, [*outer, cause])
+        return [(outer, cause)]
+    found = [pair for child in cause.children for pair in _modules(child, [*outer, cause])]
+    return found or ([(outer, cause)] if cause.gist.startswith("Failed to transform ") else [])
 
 
-def _path_to(root: Cause, leaf: Cause) -> list[Cause]:
-    path = [root]
-    while path[-1] is not leaf:
+def _path_to_leaf(node: Cause) -> list[Cause]:
+    path = [node]
+    while path[-1].children:
         path.append(path[-1].children[0])
     return path
 
 
 _IN_FILE = re.compile(r"In file '([^'\n]+)' at line (\d+), column (\d+): *([^\n]*)")
-_GROOVY_PLACE = re.compile(r"@ line (\d+), column (\d+)")
-_FILE_IN_TEXT = re.compile(r"(?:build|settings|script|initialization script) file '([^'\n]+)'", re.IGNORECASE)
+_SAX_PLACE = re.compile(r"SAXParseException; systemId: ([^;\n]*); lineNumber: (\d+); columnNumber: (\d+)")
 
 
 def _place_in(
@@ -202,12 +212,15 @@ def _place_in(
     catalog = _IN_FILE.search(text)
     if catalog:
         return catalog[1], int(catalog[2]), int(catalog[3]), f"{catalog[4]}\n{text}"
+    sax = _SAX_PLACE.search(text)
+    if sax:
+        return plain_path(sax[1]) or file, number(sax[2]), number(sax[3]), text
     return file, line, None, text
 
 
 _SCRIPT_LINE = re.compile(r"\s*Line (\d+):(.*)")
 _CARET = re.compile(r"\s*\^ ?(.*)")
-_GROOVY_ERROR = re.compile(r"\s*(?:\w+ )*'([^'\n]+)': (\d+): (.+?) ?@ line (\d+), column (\d+)\.?")
+_GROOVY_ERROR = re.compile(r"\s*(?:\w+ )*'([^'\n]+)': \d+: (.+@ line (\d+), column (\d+)\.?)")
 
 
 def _script_errors(failure: Failure, maker: _Maker) -> Iterator[Explained]:
@@ -221,7 +234,7 @@ def _script_errors(failure: Failure, maker: _Maker) -> Iterator[Explained]:
             if message:
                 yield Explained(_script_problem(maker, maker.file, int(kotlin[1]), None, message, log_line))
         elif groovy:
-            file, _, message, line, column = groovy.groups()
+            file, message, line, column = groovy.groups()
             yield Explained(_script_problem(maker, file, int(line), int(column), message, log_line))
 
 

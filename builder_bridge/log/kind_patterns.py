@@ -38,6 +38,7 @@ MACHINE: Patterns = (
             r"|AAPT2 process unexpectedly exit"
             r"|Cannot run program \"[^\"\n]*"
             r"(?:aapt2?|aidl|zipalign|apksigner|d8|dexdump|split-select)(?:\.exe)?\""
+            r"|starting process 'command '[^'\n]*/(?:aapt2?|aidl|zipalign)'"
             r"|Failed to start AAPT2|Could not start AAPT2"
             r"|aapt2[^\n]*(?:not found|Exec format|cannot execute)|failed to load include path"
         ),
@@ -45,7 +46,8 @@ MACHINE: Patterns = (
     (
         Kind.NATIVE,
         (
-            r"No native library found for os\.name|Failed to load native library|UnsatisfiedLinkError"
+            r"starting process 'command '[^'\n]*(?:ninja|cmake|clang|ndk-build|strip|/llvm-)"
+            r"|No native library found for os\.name|Failed to load native library|UnsatisfiedLinkError"
             r"|dlopen failed|NativeLibraryNotFoundException|Could not initialize native services"
             r"|SQLiteJDBCLoader"
             r"|Cannot run program \"[^\"\n]*"
@@ -58,7 +60,8 @@ MACHINE: Patterns = (
     (
         Kind.DAEMON,
         (
-            r"daemon disappeared|Timeout waiting to lock|Could not connect to the Gradle daemon"
+            r"daemon disappeared|Timeout waiting to (?:connect to the Gradle daemon|lock)"
+            r"|Could not connect to the Gradle daemon"
             r"|daemon has been stopped|Unable to start the daemon process"
             r"|has already been locked by this process|Cannot lock .* as it has"
             r"|Could not receive a message from the daemon|Could not dispatch a message to the daemon"
@@ -74,6 +77,14 @@ MACHINE: Patterns = (
 
 
 GRADLE: Patterns = (
+    (
+        Kind.SCRIPT,
+        (
+            r"Could not (?:get|set) unknown property|Could not find (?:method|matching constructor)"
+            r"|compileSdk(?:Version)? is not specified|Namespace not specified"
+            r"|\.gradle(?:\.kts)?' does not exist"
+        ),
+    ),
     (
         Kind.OFFLINE_DEPENDENCY,
         r"available for offline mode|in offline mode|--offline|offline mode\b",

@@ -1,6 +1,11 @@
 """The problems of one log in order, each once, within limits."""
 
+import re
+
 from builder_bridge.log.problem import Problem, Severity, Tool
+
+_DAEMON_NUMBER = re.compile(r"Daemon #\d+")
+"""AAPT2's daemons fail alike and are numbered."""
 
 MAX_PROBLEMS = 5_000
 """So many problems of each severity are kept; further ones are counted."""
@@ -24,7 +29,8 @@ class Ledger:
 
     def add(self, problem: Problem) -> bool:
         """Take a problem in unless it is known already; say whether it was new."""
-        key = (problem.severity, problem.tool, problem.file, problem.line, problem.gist)
+        gist = _DAEMON_NUMBER.sub("Daemon", problem.gist)
+        key = (problem.severity, problem.tool, problem.file, problem.line, gist)
         if key in self._keys:
             return False
         if len(self._keys) < MAX_KEYS:

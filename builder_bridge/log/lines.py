@@ -4,12 +4,15 @@ A physical line ends in LF and has a number, so that a problem can be found agai
 log. A lone CR, or a cursor move of a rich console, ends a line too, within its physical line.
 """
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line comes out in pieces of this size; Gradle prints class paths of some 100 KiB."""
+
+_MARK_BYTES = 3
 
 _MOVE = re.compile(rb"\x1b\[[0-9;]*[A-HJf]")
 _ESCAPE = re.compile(
@@ -23,6 +26,35 @@ class Block:
 
     data: bytes
     ends_line: bool = True
+
+
+class Transcoder:
+    """Give a log as UTF-8: PowerShell writes UTF-16, and some programs begin with a mark."""
+
+    def __init__(self) -> None:
+        self._head: bytes | None = b""
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    def feed(self, data: bytes) -> bytes:
+        """Give what `data` is in UTF-8; the first three bytes may be held back."""
+        if self._head is not None:
+            self._head += data
+            if len(self._head) < _MARK_BYTES:
+                return b""
+            data, self._head = self._head, None
+            data = self._decide(data)
+        return self._decoder.decode(data).encode() if self._decoder else data
+
+    def close(self) -> bytes:
+        """Give what was held back."""
+        head, self._head = self._head or b"", None
+        head = self._decide(head)
+        return self._decoder.decode(head, final=True).encode() if self._decoder else head
+
+    def _decide(self, data: bytes) -> bytes:
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            self._decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        return data.removeprefix(codecs.BOM_UTF8)
 
 
 class BlockSplitter:
@@ -87,29 +119,30 @@ def strip_escapes(block: bytes) -> bytes:
 
 
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_STAMP = r"\d{4}-\d\d-\d\d[T ]" + _TIME + r"(?:Z|[+-]\d\d:?\d\d)?"
+_STREAM = r"(?: \d\d[OE](?:[+ ]|$)| (?:stdout|stderr) [FP](?: |$)|[ \t]|$)"
 _PREFIX = re.compile(
     "|".join(
         [
-            # GitHub's job and step columns, then the time stamp that all hosted CI systems share.
-            r"(?:[^\t\n]{1,80}\t[^\t\n]{1,80}\t)?\ufeff?\[?\d{4}-\d\d-\d\d[T ]"
-            + _TIME
-            + r"(?:Z|[+-]\d\d:?\d\d)?\]?"
-            r"(?: \d\d[OE][ +]?| (?:stdout|stderr) [FP])?(?:[ \t]|$)",
+            # A time stamp, as all hosted CI systems print it, behind GitHub's job and step columns;
+            # GitLab adds its stream, containers add theirs.
+            rf"(?:[^\t\n]{{1,80}}\t[^\t\n]{{1,80}}\t)?\ufeff?\[?{_STAMP}\]?{_STREAM}",
             # Gradle's own --debug form after its time stamp.
             r"\[(?:QUIET|LIFECYCLE|WARN|ERROR|INFO|DEBUG)\] \[[\w.$]+\] ?",
             # flutter --verbose: time since the last line.
             r"\[ *(?:\+? *[\d.,]+ ?m?s)? *\](?: |$)",
-            # TeamCity, Jenkins, Bitrise: time of day.
-            r"\[" + _TIME + r"\] ?[WEiF]?:?\s+(?:\[Step \d+/\d+\] ?)?",
-            _TIME + r"(?: [AP]M)?[ \t]+",
+            # TeamCity; Jenkins, Bitrise and others with the time of day.
+            rf"\[{_TIME}\]\s?[WEiF]?\s?:\s*(?:\[Step \d+/\d+\] ?)?",
+            rf"\[{_TIME}\] ?",
+            rf"{_TIME}(?: [AP]M)?(?: {{1,2}}|\t|$)",
             # Expo's build phases; AGP's own [CXX1101] codes are no prefix.
-            r"\[(?!CXX\d)[A-Z][A-Z0-9]*_[A-Z0-9_]+\] ?",
+            r"\[(?!CXX\d)[A-Z][A-Z0-9]*_[A-Z0-9_]+\] ?|\[(?:stdout|stderr)\] ?",
             # docker build: step and seconds; docker compose: service name.
             r"#\d{1,4} \d{1,6}\.\d{1,3}(?: |$)",
             r"[A-Za-z][\w.-]{0,40} {1,20}\| ?",
             # Azure and GitHub commands; logcat; a git remote.
             r"##\[(?:error|warning|command|debug|section)\]",
-            r"\d\d-\d\d " + _TIME + r" +\d+ +\d+ [VDIWEF] [^:\n]{1,40}: ",
+            rf"\d\d-\d\d {_TIME} +\d+ +\d+ [VDIWEF] [^:\n]{{1,40}}: ",
             r"remote: ?",
         ]
     )

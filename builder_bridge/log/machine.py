@@ -9,8 +9,9 @@ from builder_bridge.log.explain import Explained, explain, is_repeated
 from builder_bridge.log.ledger import Ledger
 from builder_bridge.log.message import OpenMessage
 from builder_bridge.log.problem import Outcome, Problem
-from builder_bridge.log.problems import gradle
+from builder_bridge.log.problems import gradle, native
 from builder_bridge.log.problems.finding import HEAD_CHARS, Finding, TaskLookup
+from builder_bridge.log.task_tracker import GLUED_END
 
 MARKS = (
     r"FAILURE: Build",
@@ -18,14 +19,20 @@ MARKS = (
     r"\* (?:What went wrong|Where):",
     r"from daemon log file",
     r" FAILED",
+    r"JVM heap space is exhausted",
+    r"garbage collector is thrashing",
 )
 """Patterns of the lines that matter although no tool speaks in them."""
 
+_DAEMON_LOG = "from daemon log file"
 _BUILD_ENDED = re.compile(r"BUILD (FAILED|SUCCESSFUL)\b(.*)")
 _DURATION = re.compile(r" in (\d[\w .]*)")
 _TASK_FAILED = re.compile(r"(?:.*> Task (:\S+)|(:\S+)|\s*) FAILED\s*$")
+_OUT_OF_MEMORY = re.compile(
+    r"There is insufficient memory for the Java|heap space is exhausted|collector is thrashing"
+)
 _BLOCK_INDENT = re.compile(r"\s*(?:> )?")
-_GLUED = re.compile(r"(:[\w.:-]+?)(?=/[\w.]|[ew]: |(?:warning|error): |ERROR: ?|AGPBI: )")
+_GLUED = re.compile(rf"(:[\w.:-]+?){GLUED_END}")
 
 
 class _State(Enum):
@@ -42,12 +49,14 @@ class LineMachine:
         self._ledger = ledger
         self._state = _State.SCANNING
         self._message: OpenMessage | None = None
+        self._after_daemon_log = _State.SCANNING
         self._block = FailureReader()
         self._block_task: str | None = None
         self._killed: Problem | None = None
         self._launcher: OpenMessage | None = None
         self._launcher_problem: Problem | None = None
         self._deferred: list[Explained] = []
+        self.is_short_of_memory = False
         self.failed_tasks: dict[str, None] = {}
         self.outcome = Outcome.UNKNOWN
         self.duration_text: str | None = None
@@ -67,11 +76,10 @@ class LineMachine:
 
         A line that is not marked says nothing by itself: it can only belong to what came before.
         """
+        line = native.without_prefix(line)
         match self._state:
             case _State.DAEMON_LOG:
-                if "End of the daemon log" in line or line.startswith("FAILURE: "):
-                    self._state = _State.SCANNING
-                    return line.startswith("FAILURE: ") and self._scan(line, log_line, task)
+                self._take_in_daemon_log(line, log_line, task)
                 return False
             case _State.FAILURE:
                 self._take_in_block(line, log_line, is_marked=is_marked)
@@ -104,11 +112,24 @@ class LineMachine:
         elif head.startswith(("* What went wrong:", "* Where:")):
             self._begin_block()
             self._take_in_block(line, log_line, is_marked=False)
-        elif "from daemon log file" in head:
-            self._state = _State.DAEMON_LOG
+        elif _DAEMON_LOG in head:
+            self._begin_daemon_log()
         elif not self._take_status(head, task):
             return self._begin_message(line, log_line, task)
         return False
+
+    def _begin_daemon_log(self) -> None:
+        """Pass over the end of the daemon's log, which tells of other builds too."""
+        self._close_message()
+        self._after_daemon_log = self._state
+        self._state = _State.DAEMON_LOG
+
+    def _take_in_daemon_log(self, line: str, log_line: int, task: TaskLookup) -> None:
+        if "End of the daemon log" in line:
+            self._state = self._after_daemon_log
+        elif line.startswith(("FAILURE: ", "* Try:")):
+            self._state = self._after_daemon_log
+            self.take(line, log_line, task, is_marked=True)
 
     def _take_status(self, head: str, task: TaskLookup) -> bool:
         """Read Gradle's word on the build or on a task; say whether it was one."""
@@ -139,6 +160,8 @@ class LineMachine:
         return True
 
     def _take_shell(self, head: str, log_line: int) -> None:
+        if _OUT_OF_MEMORY.search(head):
+            self.is_short_of_memory = True
         killed = gradle.match_killed(head)
         if killed and self._killed is None:
             self._killed = OpenMessage(killed, log_line, None).close()
@@ -180,6 +203,9 @@ class LineMachine:
         indent = _BLOCK_INDENT.match(line)
         inner = line[indent.end() :] if indent else line
         is_cause = line.lstrip().startswith("> ")
+        if _DAEMON_LOG in inner:
+            self._begin_daemon_log()
+            return
         finding = find(inner, lambda: self._block_task) if is_marked else None
         if finding is not None:
             self._close_message()

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-_DRIVE = re.compile(r"/?([A-Za-z]:[/\\].*)", re.DOTALL)
+_DRIVE = re.compile(r"[A-Za-z]:/")
+_SLASHED_DRIVE = re.compile(r"/[A-Za-z]:/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class PathMap:
         Percent signs are decoded (Kotlin prints URIs) unless the raw name is the better fit. A
         relative path is taken to be in the workspace already; one that leaves it by `..` is not.
         """
-        name = decoded(file).replace("\\", "/")
+        name = decoded(file)
         path = PurePosixPath(name)
         if not path.is_absolute():
             is_inside = ".." not in path.parts and not _DRIVE.match(name)
@@ -41,8 +42,12 @@ class PathMap:
 
 
 def decoded(file: str) -> str:
-    """Undo the percent-encoding of a path that came as a URI; a bare percent sign stays."""
-    return unquote(file, errors="strict") if _is_encoded(file) else file
+    """Give a path that can be opened: percent-encoding undone, slashes forward, no slash before a drive.
+
+    A percent sign that begins no encoded character stays.
+    """
+    name = (unquote(file, errors="strict") if _is_encoded(file) else file).replace("\\", "/")
+    return name[1:] if _SLASHED_DRIVE.match(name) else name
 
 
 def _is_encoded(file: str) -> bool:

@@ -14,7 +14,7 @@ import re2
 from builder_bridge.log import machine, problems
 from builder_bridge.log.kinds import kind_of, kind_of_task
 from builder_bridge.log.ledger import Ledger
-from builder_bridge.log.lines import Block, BlockSplitter, strip_escapes, strip_prefix, sublines
+from builder_bridge.log.lines import Block, BlockSplitter, Transcoder, strip_escapes, strip_prefix, sublines
 from builder_bridge.log.machine import LineMachine
 from builder_bridge.log.problem import Kind, LogReport, Outcome, Problem
 from builder_bridge.log.task_tracker import TaskTracker
@@ -22,7 +22,10 @@ from builder_bridge.log.task_tracker import TaskTracker
 MAX_ECHOES = 20_000
 """So many different lines with a diagnostic are known by heart, to pass over their repeats."""
 
-_RECOVERED = re.compile(r"Daemon compilation failed|Could not connect to Kotlin compile daemon")
+_RECOVERED = re.compile(
+    r"Daemon compilation failed|Could not connect to [Kk]otlin|Failed to compile with [Kk]otlin daemon"
+)
+"""The Kotlin plugin goes on without its daemon; such an error fails no build."""
 _NO_MARK = 1 << 62
 
 
@@ -42,6 +45,7 @@ class LogReader:
     """
 
     def __init__(self) -> None:
+        self._transcoder = Transcoder()
         self._splitter = BlockSplitter()
         self._ledger = Ledger()
         self._machine = LineMachine(self._ledger)
@@ -54,12 +58,14 @@ class LogReader:
     def feed(self, data: bytes) -> list[Problem]:
         """Read on; give the problems that these bytes completed."""
         self._size_bytes += len(data)
-        for block in self._splitter.feed(data):
+        for block in self._splitter.feed(self._transcoder.feed(data)):
             self._read(block)
         return self._ledger.take_new()
 
     def close(self) -> LogReport:
         """Read what was left without a line's end, and give the report."""
+        for block in self._splitter.feed(self._transcoder.close()):
+            self._read(block)
         rest = self._splitter.close()
         if rest:
             self._read(Block(rest + b"\n"))
@@ -122,7 +128,8 @@ class LogReader:
         errors = [problem for problem in found if problem.severity == "error"]
         lasting = [problem for problem in errors if not _RECOVERED.match(problem.message)]
         if lasting or errors:
-            return kind_of((lasting or errors)[0])
+            kind = kind_of((lasting or errors)[0])
+            return Kind.MEMORY if kind is Kind.DAEMON and self._machine.is_short_of_memory else kind
         if self._machine.outcome is Outcome.UNKNOWN:
             return None
         return next((kind_of_task(task) for task in self._machine.failed_tasks), Kind.OTHER)

@@ -69,7 +69,7 @@ def _artifact(file: str, paths: PathMap) -> dict[str, str]:
     inside = paths.to_workspace(file)
     if inside is not None:
         return {"uri": quote(inside), "uriBaseId": "SRCROOT"}
-    path = decoded(file).replace("\\", "/")
+    path = decoded(file)
     if path.startswith("/"):
         return {"uri": "file://" + quote(path)}
     return {"uri": "file:///" + quote(path, safe="/:") if path[1:2] == ":" else quote(path)}

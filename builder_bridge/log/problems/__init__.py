@@ -30,7 +30,6 @@ def find(line: str, task: TaskLookup) -> Finding | None:
     The order matters where forms overlap: the marked ones (`AGPBI:`, `e:`, `AAPT:`, `D8:`) come
     before those that are known by the file's name alone.
     """
-    line = native.without_prefix(line)
     if line.startswith(("e: ", "w: ")):
         return kotlinc.match(line)
     return (

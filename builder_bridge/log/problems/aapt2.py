@@ -27,6 +27,7 @@ MARKS = (
 _LEVEL = r"(?:ERROR|WARN|WARNING): ?"
 _PLACE = r"([^\n]*?)(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
 _MARKED = re.compile(rf"(?:{_LEVEL})?(?:{_PLACE}: ?)?AAPT: (?:(error|warn|warning): ?)?(\S.*)", re.DOTALL)
+_CUT_WORD = re.compile(r"(?:e(?:r(?:ro?)?)?|error|w(?:a(?:rn?)?)?|warning?):?\s*$")
 _MERGER = re.compile(rf"(?:({_LEVEL}))?(?:{_PLACE}: )?Resource and asset merger: (\S.*)", re.DOTALL)
 _RESOURCE_FILE = (
     r"(?:\[[^\]\n]*\] ?)?([^\n]*?\.(?:xml|png|webp|jpe?g|gif|ttf|otf))(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
@@ -41,6 +42,8 @@ def match(line: str, task: TaskLookup) -> Finding | None:
     marked = _MARKED.match(line)
     if marked:
         file, at_line, column, word, message = marked.groups()
+        if word is None and _CUT_WORD.match(message):
+            return None
         return Finding(
             severity_of(word or ("warn" if line.startswith("WARN") else "error")),
             Tool.AAPT2,

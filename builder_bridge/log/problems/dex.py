@@ -23,6 +23,7 @@ _MARKED = re.compile(
     r"(?:(ERROR|WARNING|WARN):{1,2} ?)?(?:([^\n]*?)(?::(\d+)(?::(\d+))?)?: )?(D8|R8): (\S.*)", re.DOTALL
 )
 _ERROR = re.compile(r"ERROR: ?(?:([/\\]|[A-Za-z]:[/\\])([^\n]*?)(?::(\d+)(?::(\d+))?)?: )?(\S.*)", re.DOTALL)
+_ONLY_A_PATH = re.compile(r"(?:[/\\]|[A-Za-z]:[/\\])\S*\s*$")
 _R8_HEADING = re.compile(r"Missing class(?:es)?\b")
 _RESOURCE_TASK = re.compile(r"Resources?$|Resources?[A-Z]|aapt", re.IGNORECASE)
 _DEX_TASK = re.compile(r"[Dd]ex|D8|R8|minify|desugar|[Pp]roguard")
@@ -41,6 +42,8 @@ def match(line: str, task: TaskLookup) -> Finding | None:
     if plain is None:
         return None
     root, rest, at_line, column, message = plain.groups()
+    if root is None and _ONLY_A_PATH.match(message):
+        return None
     file = root + rest if root else None
     return Finding(
         Severity.ERROR,

@@ -51,9 +51,6 @@ def severity_of(word: str) -> Severity:
 
 def plain_path(text: str) -> str:
     """Take a `file:` scheme off; the rest stays as the log has it."""
-    if text.startswith("file:///"):
-        rest = text[7:]
-        return rest[1:] if re.match(r"/[A-Za-z]:[/\\]", rest) else rest
     return text.removeprefix("file://").removeprefix("file:")
 
 

@@ -27,7 +27,7 @@ MARKS = (
 )
 
 _WORDS = rf"(?:{ERROR_WORDS}|{WARNING_WORDS})"
-_PLACED = re.compile(r"([^\n]*?\.java):(\d+): (?:([^\W\d_]{1,20})[:：] ?)?(\S.*)", re.DOTALL)
+_PLACED = re.compile(r"([^\n]*?\.java):(\d+): ([^\W\d_]{1,20})[:：] ?(\S.*)", re.DOTALL)
 _IN_ARCHIVE = re.compile(rf"([^\n]*?\.(?:jar|class)\([^)\n]*\)): ({_WORDS})[:：] ?(\S.*)", re.DOTALL)
 _BARE = re.compile(rf"({_WORDS})[:：] (\S.*)", re.DOTALL)
 _TAGGED = re.compile(r"\[[A-Za-z][\w./-]*\]")
@@ -41,13 +41,9 @@ def match(line: str, task: TaskLookup) -> Finding | None:
     placed = _PLACED.match(line)
     if placed:
         file, at_line, word, message = placed.groups()
-        if word is None and not re.match(r"[a-z\[]", message):
+        if _NO_PROBLEM.match(word):
             return None
-        if word and _NO_PROBLEM.match(word):
-            return None
-        return Finding(
-            severity_of(word or "error"), Tool.JAVAC, message, plain_path(file.strip()), number(at_line)
-        )
+        return Finding(severity_of(word), Tool.JAVAC, message, plain_path(file.strip()), number(at_line))
     archive = _IN_ARCHIVE.match(line)
     if archive:
         file, word, message = archive.groups()

@@ -23,7 +23,10 @@ _PLACED = [
     re.compile(rf"({_PATH}{_SUFFIX})()(): +(\S.*)", re.DOTALL),
     re.compile(rf"(file:{_PATH}{_SUFFIX})()() ?(?=[A-Z'\"<])(\S.*)", re.DOTALL),
 ]
-_ONLY_A_PLACE = re.compile(r"(?:file:|[/\\]|[A-Za-z]:[/\\])\S*$")
+_ONLY_A_PLACE = re.compile(
+    r"(?:file:|[/\\]|[A-Za-z]:[/\\])(?:\S*|[^\n]*\.(?:kts?|java)[:(), \d]*)\s*$|\[\w*$"
+)
+"""What is left of a line that was cut before its message."""
 _JAVAC_WORD = re.compile(r"(error|warning|警告|错误|エラー): +")
 
 

@@ -38,7 +38,6 @@ def without_prefix(line: str) -> str:
 
 def match(line: str) -> Finding | None:
     """See a message of the C and C++ tools."""
-    line = without_prefix(line)
     if line.startswith("CMake "):
         return _match_cmake(line)
     placed = _PLACED.match(line)
