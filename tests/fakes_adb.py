@@ -52,7 +52,6 @@ class FakePhone:
     """Private keys (PEM) whose signatures are accepted."""
     wants_auth: bool = False
     wants_tls: bool = False
-    knows_tls_client: bool = True
     owner: str = "ignores"
     """At the dialog: `allows`, `denies` or `ignores`."""
     files: dict[str, bytes] = field(default_factory=dict)
@@ -146,7 +145,7 @@ class _Connection:
             await self.send(b"STLS", 0x01000000, 0)
             command, *_ = await self.receive()
             assert command == b"STLS"
-            context = _tls_context(is_client_known=self.phone.knows_tls_client)
+            context = _tls_context()
             self.wire = await TLSStream.wrap(
                 self.wire, server_side=True, ssl_context=context, standard_compatible=False
             )
@@ -380,8 +379,8 @@ def _is_signed(private_pem: bytes, token: bytes, signature: bytes) -> bool:
     return True
 
 
-def _tls_context(*, is_client_known: bool) -> ssl.SSLContext:
-    """Make a phone's side of TLS; a client that is not known gets an alert after the handshake."""
+def _tls_context() -> ssl.SSLContext:
+    """Make a phone's side of TLS, which knows every client."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Adb")])
     now = datetime.datetime.now(datetime.UTC)
@@ -397,7 +396,6 @@ def _tls_context(*, is_client_known: bool) -> ssl.SSLContext:
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.verify_mode = ssl.CERT_NONE if is_client_known else ssl.CERT_REQUIRED
     with tempfile.NamedTemporaryFile() as chain:
         chain.write(
             key.private_bytes(

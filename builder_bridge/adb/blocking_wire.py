@@ -4,7 +4,6 @@ Every call runs in a thread and comes back at least each second, so that it can 
 a packet's header and its payload are transfers of their own, and a read must ask for exactly one.
 """
 
-import ssl
 import struct
 from typing import TYPE_CHECKING, Protocol
 
@@ -62,10 +61,6 @@ class BlockingWire:
             unsent = memoryview(buffer)
             while unsent:
                 unsent = unsent[await anyio.to_thread.run_sync(self._write_some, unsent) :]
-
-    async def start_tls(self, context: ssl.SSLContext) -> None:
-        """Refuse: TLS is for sockets."""
-        raise ProtocolFault(f"{self.name} asks for TLS, which is spoken over sockets only.")
 
     async def close(self) -> None:
         """Let go of the phone."""

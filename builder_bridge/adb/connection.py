@@ -28,7 +28,6 @@ from builder_bridge.adb.link import AdbStream
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.protocol import WINDOW_BYTES, AdbProtocol
 from builder_bridge.adb.waiting import Signal
-from builder_bridge.adb.wires import Wire
 from builder_bridge.errors import BridgeError, PhoneLost, ProtocolFault, ServiceRefused, StreamEnded
 
 log = structlog.get_logger()
@@ -96,8 +95,8 @@ class _Stream:
 class WireConnection:
     """Speaks ADB itself over a wire; an `AdbConnection`."""
 
-    def __init__(self, wire: Wire, protocol: AdbProtocol, greeting: Greeting, serial: str) -> None:
-        self._wire = wire
+    def __init__(self, protocol: AdbProtocol, greeting: Greeting) -> None:
+        self._wire = greeting.wire
         self._protocol = protocol
         self._banner = greeting.banner
         self._streams: dict[int, _Stream] = {}
@@ -108,7 +107,7 @@ class WireConnection:
         self.drained = Signal()
         self.line_bytes_per_s: float | None = None
         self.key_fingerprint = greeting.key_fingerprint
-        self.serial = serial
+        self.serial = greeting.wire.name
 
     @property
     def banner(self) -> Banner:

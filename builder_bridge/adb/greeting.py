@@ -9,6 +9,7 @@ import anyio
 from builder_bridge.adb.events import AuthWanted, Banner, Connected, TlsWanted
 from builder_bridge.adb.keys import AdbKey
 from builder_bridge.adb.protocol import AdbProtocol
+from builder_bridge.adb.tls_wire import TlsWire
 from builder_bridge.adb.wires import Wire
 from builder_bridge.errors import (
     PhoneNotPaired,
@@ -21,11 +22,14 @@ from builder_bridge.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """How a phone let us in; `key_fingerprint` is None where it asked for no key."""
+    """How a phone let us in; `key_fingerprint` is None where it asked for no key.
+
+    `wire` is the one to go on with: the same as before, or one inside TLS.
+    """
 
     banner: Banner
     key_fingerprint: str | None
-    is_tls: bool
+    wire: Wire
 
 
 class Greeter:
@@ -88,7 +92,7 @@ class Greeter:
         if banner.state in ("offline", "unauthorized"):
             raise PhoneOffline(f"{self._wire.name} says that it is {banner.state}.")
         key = self._keys[max(0, self._tried - 1)] if self._tried or self._is_tls else None
-        return Greeting(banner, key.fingerprint if key else None, self._is_tls)
+        return Greeting(banner, key.fingerprint if key else None, self._wire)
 
     async def _prove(self, token: bytes) -> None:
         if self._is_dialog_open or not self._keys:
@@ -108,7 +112,9 @@ class Greeter:
             raise PhoneWantsTls(f"{self._wire.name} speaks only TLS, and there is no key to speak it with.")
         self._protocol.begin_tls()
         await self._wire.send(self._protocol.take_output())
-        await self._wire.start_tls(await anyio.to_thread.run_sync(self._keys[0].tls_context))
+        inside = TlsWire(self._wire, await anyio.to_thread.run_sync(self._keys[0].tls_context))
+        await inside.shake_hands()
+        self._wire = inside
         self._is_tls = True
 
     def _hung_up(self, reason: str) -> PhoneOffline:

@@ -77,7 +77,7 @@ async def connect_over(
     try:
         protocol = AdbProtocol()
         greeting = await Greeter(wire, protocol, keys, on_dialog).greet(timeout_s, dialog_timeout_s)
-        connection = WireConnection(wire, protocol, greeting, wire.name)
+        connection = WireConnection(protocol, greeting)
         async with beside(connection.read, connection.write_out, lambda: connection.watch(ping_interval_s)):
             connection.serial = await _read_serial(connection) or wire.name
             yield connection

@@ -1,4 +1,4 @@
-"""Wires that carry ADB's bytes: a socket, bare or inside TLS.
+"""Wires that carry ADB's bytes, and sockets as wires.
 
 A wire raises `OSError` when it breaks (TLS faults are `OSError`s too) and gives no bytes at its
 end. It is used by one reader and one writer at a time.
@@ -6,8 +6,8 @@ end. It is used by one reader and one writer at a time.
 
 import errno
 import socket
-import ssl
 from collections import deque
+from itertools import islice
 from typing import Protocol
 
 import anyio
@@ -34,9 +34,6 @@ class Wire(Protocol):
     async def send(self, buffers: list[Buffer]) -> None:
         """Send all the bytes."""
 
-    async def start_tls(self, context: ssl.SSLContext) -> None:
-        """Go on inside TLS; all bytes sent and received until now were bare."""
-
     async def close(self) -> None:
         """Let go of the far end."""
 
@@ -54,50 +51,27 @@ class SocketWire:
         while True:
             try:
                 return self._socket.recv(READ_BYTES)
-            except (BlockingIOError, ssl.SSLWantReadError):
+            except BlockingIOError:
                 await anyio.wait_readable(self._socket)
-            except ssl.SSLWantWriteError:
-                await anyio.wait_writable(self._socket)
 
     async def send(self, buffers: list[Buffer]) -> None:
         """Send all the bytes, going on where the kernel took only some."""
-        if isinstance(self._socket, ssl.SSLSocket):
-            buffers = [b"".join(buffers)]
         unsent = deque(memoryview(buffer) for buffer in buffers)
         while unsent:
             try:
-                sent = self._send_some(unsent)
-            except (BlockingIOError, ssl.SSLWantWriteError):
+                sent = self._socket.sendmsg(islice(unsent, MAX_BUFFERS))
+            except BlockingIOError:
                 await anyio.wait_writable(self._socket)
-                continue
-            except ssl.SSLWantReadError:
-                await anyio.wait_readable(self._socket)
                 continue
             while unsent and sent >= len(unsent[0]):
                 sent -= len(unsent.popleft())
             if sent:
                 unsent[0] = unsent[0][sent:]
 
-    async def start_tls(self, context: ssl.SSLContext) -> None:
-        """Shake hands as the client."""
-        self._socket = context.wrap_socket(self._socket, do_handshake_on_connect=False)
-        while True:
-            try:
-                return self._socket.do_handshake()
-            except ssl.SSLWantReadError:
-                await anyio.wait_readable(self._socket)
-            except ssl.SSLWantWriteError:
-                await anyio.wait_writable(self._socket)
-
     async def close(self) -> None:
         """Close the socket."""
         anyio.notify_closing(self._socket)
         self._socket.close()
-
-    def _send_some(self, unsent: deque[memoryview]) -> int:
-        if isinstance(self._socket, ssl.SSLSocket):
-            return self._socket.send(unsent[0])
-        return self._socket.sendmsg([view for view, _ in zip(unsent, range(MAX_BUFFERS), strict=False)])
 
 
 async def open_tcp(host: str, port: int, timeout_s: float) -> SocketWire:

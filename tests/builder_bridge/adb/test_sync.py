@@ -159,13 +159,13 @@ async def test_a_pull_that_is_cut_leaves_the_old_file(with_fin: bool, tmp_path: 
     kept = tmp_path / "kept"
     kept.write_bytes(b"precious")
     faults = Faults(cut_down_after=2_000_000, with_fin=with_fin)
-    async with open_phone(FakePhone(files={str(PLACE): bytes(5_000_000)})) as phone:
-        async with (
-            open_chaos("127.0.0.1", phone.port, faults) as chaos,
-            connect(chaos.address, keys=()) as adb,
-        ):
-            with pytest.raises(PhoneLost):
-                await sync.pull(adb, PLACE, kept)
+    async with (
+        open_phone(FakePhone(files={str(PLACE): bytes(5_000_000)})) as phone,
+        open_chaos("127.0.0.1", phone.port, faults) as chaos,
+        connect(chaos.address, keys=()) as adb,
+    ):
+        with pytest.raises(PhoneLost):
+            await sync.pull(adb, PLACE, kept)
     assert kept.read_bytes() == b"precious"
     assert names_in(tmp_path) == ["kept"]
 
