@@ -72,6 +72,10 @@ class Assembly:
         Gives where the text went, None while it is held back.
         """
         if self._think is None:
+            draft = self._open
+            if draft is not None and draft.is_touched and not draft.is_reasoning:
+                draft.fresh.append(piece)
+                return draft
             return self._add(piece, is_reasoning=False)
         thinking, text = self._think.feed(piece)
         if thinking:
@@ -186,6 +190,8 @@ class Assembly:
 
     def take_events(self) -> list[StreamEvent]:
         """Give what changed since the last time, for those who watch."""
+        if not (self._touched or self._fresh_diagnostics or self.counts.is_changed):
+            return []
         events: list[StreamEvent] = [*self._fresh_diagnostics]
         self._fresh_diagnostics = []
         for draft in self._touched:

@@ -36,10 +36,12 @@ class CallRoutes:
         if type(raw) is not dict:
             return
         function, index = raw.get("function"), raw.get("index")
-        if type(function) is dict and len(function) == 1 and not raw.get("id") and type(index) is int:
+        if type(function) is dict and len(function) == 1 and type(index) is int and not raw.get("id"):
             piece, draft = function.get("arguments"), self._growing.get(index)
             if type(piece) is str and draft is not None:
-                if piece:
+                if draft.is_touched and piece:
+                    draft.pieces.append(piece)
+                elif piece:
                     self._assembly.extend(draft, piece)
                 return
         self._take_odd(raw, place, is_whole=is_whole)

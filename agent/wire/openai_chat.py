@@ -18,7 +18,6 @@ _ANSWER_KEYS = frozenset(
     ("choices", "message", "delta", "content", "tool_calls", "response", "data", "result", "error")
 )
 _MESSAGE_KEYS = frozenset(("content", "tool_calls", "function_call", "reasoning_content"))
-_USUAL_CHOICE = frozenset(("index", "delta", "logprobs", "finish_reason"))
 _FINISH_KEYS = ("finish_reason", "finishReason", "done_reason")
 
 
@@ -86,21 +85,32 @@ class Decoder:
             self._assembly.fail(failure)
 
     def _take_choice(self, choice: JsonObject) -> None:
-        if choice.get("index") != self._index and not self._selects(choice):
+        index, delta = choice.get("index"), choice.get("delta")
+        if index != self._index and not self._selects(choice):
             return
-        delta = choice.get("delta")
         if type(delta) is dict:
-            if delta:
-                self._has_streamed = True
+            if len(delta) == 1:
+                content, calls = delta.get("content"), delta.get("tool_calls")
+                if type(content) is str:
+                    self._has_streamed = True
+                    if content:
+                        self._assembly.text(content)
+                elif type(calls) is list and len(calls) == 1:
+                    self._has_streamed = True
+                    self._routes.take(calls[0])
+                else:
+                    self._take_delta(delta)
+            elif delta:
                 self._take_delta(delta)
-        elif isinstance(delta, str):
-            self._take_content({"content": delta})
-        if not choice.keys() <= _USUAL_CHOICE:
+        usual_keys = 2 + ("finish_reason" in choice) + ("logprobs" in choice)
+        if len(choice) != usual_keys or index is None or type(delta) is not dict:
             self._take_unusual(choice, delta)
         if word := choice.get("finish_reason"):
             self._assembly.finish(word)
 
     def _take_unusual(self, choice: JsonObject, delta: Any) -> None:
+        if isinstance(delta, str):
+            self._take_content({"content": delta})
         message = choice.get("message")
         if isinstance(message, dict) and message:
             is_repeat = isinstance(delta, dict) or self._has_streamed
@@ -130,21 +140,15 @@ class Decoder:
         return True
 
     def _take_delta(self, delta: JsonObject, *, is_whole: bool = False) -> None:
-        assembly = self._assembly
-        content = delta.get("content")
-        if len(delta) == 1 and type(content) is str:
-            if content:
-                assembly.text(content)
-            return
+        """Take what a delta holds; in one delta thinking comes before text, and text before calls."""
+        self._has_streamed = self._has_streamed or not is_whole
+        self._take_reasoning(delta)
+        self._take_content(delta)
         calls = delta.get("tool_calls")
-        if len(delta) > 1 or calls is None:
-            self._take_reasoning(delta)
-            self._take_content(delta)
-            if isinstance(legacy := delta.get("function_call"), dict):
-                self._routes.take_legacy(legacy)
-        if calls:
-            for place, raw in enumerate(calls if type(calls) is list else [calls]):
-                self._routes.take(raw, place, is_whole=is_whole)
+        for place, raw in enumerate(calls if isinstance(calls, list) else [calls]):
+            self._routes.take(raw, place, is_whole=is_whole)
+        if isinstance(legacy := delta.get("function_call"), dict):
+            self._routes.take_legacy(legacy)
 
     def _take_reasoning(self, delta: JsonObject) -> None:
         """Take thinking; the same in a second field counts once."""
@@ -192,9 +196,9 @@ class Decoder:
             if text := _text_in(thinking):
                 self._assembly.reasoning(text)
             return
-        text = part.get("text") or part.get("refusal")
-        if isinstance(text, str):
-            self._assembly.text(text)
+        answer = part.get("text") or part.get("refusal")
+        if isinstance(answer, str) and answer:
+            self._assembly.text(answer)
 
     def _take_usage(self, holder: JsonObject) -> None:
         groq = holder.get("x_groq")

@@ -10,10 +10,14 @@ import re
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Any
+
+from pydantic_core import from_json
 
 from agent.message import JsonObject
 from agent.wire.json_text import Nesting, read_event
 from agent.wire.limits import MAX_BODY_BYTES, MAX_LINE_BYTES
+from agent.wire.template import Template
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _NOTHING = re.compile(r"[ \t\r\0]*(?:\xef\xbb\xbf)?[ \t\r\0]*")
@@ -70,6 +74,7 @@ class EventReader:
         self._held_bytes = 0
         self._after_cr = False
         self._at_end = False
+        self._template = Template()
         self._value = _OpenValue()
         self._arrays = 0
 
@@ -84,33 +89,47 @@ class EventReader:
         return self._position + self._held_bytes
 
     def feed(self, data: bytes) -> Iterator[Found]:
-        """Take more of the body; give what is complete by now."""
-        value, room = self._value, MAX_BODY_BYTES - self.size_bytes
-        for line in self._lines(data[:room] if len(data) > room else data):
-            start = self._position
-            self._position += len(line) + 1
-            if line.startswith(b"data:") and not value.lines:
-                try:
-                    event = read_event(line[5:])
-                except ValueError:
-                    event = []
+        """Take more of the body; give what is complete by now.
+
+        An event may be changed by the next one: take from it what is needed before going on.
+        """
+        template, value, room = self._template, self._value, MAX_BODY_BYTES - self.size_bytes
+        lines = self._lines(data[:room] if len(data) > room else data)
+        end = self._position
+        for line in lines:
+            start, end = end, end + len(line) + 1
+            if not line:
+                self._name = b""
+                if value.is_framed:
+                    yield from self._end_event()
+            elif line.startswith(b"data:") and not value.lines:
+                event: Any = template.read(line)
+                if event is None:
+                    event = self._parse(line)
                 if type(event) is dict:
                     self.offset = start
                     yield event
                 elif type(event) is list:
                     yield from self._odd_line(line, start)
-            elif not line:
-                self._name = b""
-                if value.is_framed:
-                    yield from self._end_event()
             elif line.startswith(b"event:") and not value.lines:
                 self._name = line
             else:
                 yield from self._odd_line(line, start)
             if self.is_done:
                 return
+        self._position = end
         if not self.is_done and (len(data) > room or self._held_bytes > MAX_LINE_BYTES):
-            yield self._too_long()
+            yield self._too_long(end)
+
+    def _parse(self, line: bytes) -> Any:
+        """Read the JSON of a `data:` line; one that holds none is given as a list, for a closer look."""
+        try:
+            event = from_json(line[5:])
+        except ValueError:
+            return []
+        if type(event) is dict:
+            self._template.learn(line, event)
+        return event
 
     def close(self) -> Iterator[Found]:
         """Give what the end of the body completes or leaves open."""
@@ -153,7 +172,7 @@ class EventReader:
         Latin-1 keeps bytes and characters one to one, and whatever frames JSON is ASCII.
         """
         if len(line) > MAX_LINE_BYTES:
-            yield self._too_long()
+            yield self._too_long(start)
             return
         text, at, is_framed = line.decode("latin-1").rstrip(" \t\r\0"), 0, False
         if _skip_blank(text, 0) == len(text):
@@ -192,7 +211,7 @@ class EventReader:
             value.is_framed = is_framed
         end = value.add(text, at, start)
         if value.size_chars > MAX_LINE_BYTES:
-            yield self._too_long()
+            yield self._too_long(start)
             return len(text)
         if end < 0:
             return len(text)
@@ -233,11 +252,11 @@ class EventReader:
                 except ValueError:
                     continue
 
-    def _too_long(self) -> Junk:
+    def _too_long(self, offset: int) -> Junk:
         self.is_done = True
         self._held, self._held_bytes = [], 0
         self._value.clear()
-        self.offset = self._position
+        self.offset = offset
         limits = f"an event takes {MAX_LINE_BYTES} bytes at most, a message {MAX_BODY_BYTES}"
         return Junk(Oddity.TOO_LONG, limits)
 

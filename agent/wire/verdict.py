@@ -1,5 +1,6 @@
 """Judge the tool calls of a message once all of it has come: rebuilt, repeated or refused."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -32,18 +33,20 @@ def rebuild(
     """
     calls: dict[int, ToolCall] = {}
     seen: set[tuple[str, str, str]] = set()
+    origins = Counter(map(_origin, drafts))
     given = {draft.id for draft in drafts if draft.id}
     taken: set[str] = set()
     for draft in drafts:
         arguments, refusal = _judge(draft, end, draft is parts[-1], conclude)
         name = draft.name or MALFORMED_NAME
-        content = fingerprint(arguments) if refusal is None else draft.raw_arguments
-        origin = draft.id or ("" if draft.index is None else f"index {draft.index}")
-        if origin and (origin, name, content) in seen:
-            detail = f"{name} came again under {origin} with the same arguments; it counts once"
-            conclude("duplicate_tool_call", detail, draft.offset)
-            continue
-        seen.add((origin, name, content))
+        origin = _origin(draft)
+        if origin and origins[origin] > 1:
+            told = origin, name, fingerprint(arguments) if refusal is None else draft.raw_arguments
+            if told in seen:
+                detail = f"{name} came again under {origin} with the same arguments; it counts once"
+                conclude("duplicate_tool_call", detail, draft.offset)
+                continue
+            seen.add(told)
         call_id = draft.id
         if not call_id or call_id in taken:
             call_id = _free_id(len(calls), given | taken)
@@ -52,6 +55,11 @@ def rebuild(
             call_id, name, arguments, refusal, draft.id or None, draft.raw_arguments, draft.provider_data
         )
     return calls
+
+
+def _origin(draft: CallDraft) -> str:
+    """Give what tells a call from another with the same content: its id, else its index."""
+    return draft.id or ("" if draft.index is None else f"index {draft.index}")
 
 
 def _free_id(place: int, taken: set[str]) -> str:
