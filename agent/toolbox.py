@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import structlog
 
 from agent.approval import Gate
 from agent.budget import Spent
-from agent.decide import refuse
 from agent.errors import ToolFault
 from agent.message import JsonObject, ToolCall, ToolResult, ToolSpec
 from agent.progress import OnProgress, ToolEnded, ToolStarted
@@ -86,35 +85,35 @@ class Toolbox:
 
     async def _run_one(self, call: ToolCall, earlier: Mapping[str, JsonObject]) -> None:
         started_s = time.monotonic()
-        output = await self._outcome(call, earlier.get(call.id))
-        content = output.text
-        if output.changed:
-            self._guard.changed()
-        elif not output.is_error or self._find(call.name) is not None:
-            content = self._guard.note(call, content)
-        result = ToolResult(call.id, call.name, self._store.fit(content), output.is_error)
+        tool = self._find(call.name)
+        why = self._refusal(call, tool)
+        if tool is None or why is not None:
+            output = Output(why or "", is_error=True)
+        else:
+            output = await self._outcome(call, tool, earlier.get(call.id))
+            if output.changed:
+                self._guard.changed()
+            else:
+                output = replace(output, text=self._guard.note(call, output.text))
+        result = ToolResult(call.id, call.name, self._store.fit(output.text), output.is_error)
         self._journal.settled(Done(call, result, output.spent, output.changed))
         await self._on_progress(ToolEnded(call, result, time.monotonic() - started_s))
 
-    async def _outcome(self, call: ToolCall, earlier: JsonObject | None) -> Output:
-        """Give what came of a call; whatever goes wrong in a tool is told to the model."""
-        tool = self._find(call.name)
+    def _refusal(self, call: ToolCall, tool: AnyTool | None) -> str | None:
         if tool is None:
-            known = ", ".join(self._tools)
-            return _refused(call, f"not run: there is no tool {call.name}. There are: {known}.")
-        if (told := self._guard.refusal(call)) is not None:
-            return _refused(call, told)
+            return f"not run: there is no tool {call.name}. There are: {', '.join(self._tools)}."
+        return self._guard.refusal(call)
+
+    async def _outcome(self, call: ToolCall, tool: AnyTool, earlier: JsonObject | None) -> Output:
+        """Give what came of a call; whatever goes wrong in a tool is told to the model."""
         try:
             arguments = tool.parse(call.arguments)
             summary = tool.summary(arguments)
-            if (told := await self._gate.refusal(call, tool.effect, summary)) is not None:
+            if (why := await self._gate.refusal(call, tool.effect, summary)) is not None:
                 _log.info("tool.refused", tool=tool.name)
-                return _refused(call, told)
+                return Output(why, is_error=True)
             await self._on_progress(ToolStarted(call, summary))
-            context = CallContext(
-                call, lambda note: self._journal.starting(call.id, note), self._on_progress, earlier
-            )
-            output: Output = await tool.run(arguments, context)
+            output: Output = await tool.run(arguments, self._context(call, earlier))
         except ToolFault as fault:
             return Output(str(fault), is_error=True)
         except Exception as fault:  # noqa: BLE001  a tool's fault must not end the run
@@ -125,6 +124,11 @@ class Toolbox:
             )
         return output
 
+    def _context(self, call: ToolCall, earlier: JsonObject | None) -> CallContext:
+        return CallContext(
+            call, lambda note: self._journal.starting(call.id, note), self._on_progress, earlier
+        )
+
     def _find(self, name: str) -> AnyTool | None:
         """Give the tool of that name; a known decoration around exactly one of ours is taken off."""
         found = self._tools.get(name)
@@ -134,7 +138,3 @@ class Toolbox:
                 bare = bare.removeprefix(decoration)
             found = self._tools.get(bare)
         return found
-
-
-def _refused(call: ToolCall, why: str) -> Output:
-    return Output(refuse(call, why).content, is_error=True)

@@ -8,7 +8,7 @@ from agent.errors import SettingsFault
 from agent.message import Dialect, JsonObject
 from agent.providers.gateways import GATEWAYS
 from agent.providers.provider import Auth, Effort, Endpoint, ModelRule, Provider
-from agent.providers.vendors import ANTHROPIC_VERSION, VENDORS
+from agent.providers.vendors import ANTHROPIC_VERSION, OPENAI_CODES, VENDORS
 
 Catalogue = dict[str, Provider]
 """Providers by name."""
@@ -63,7 +63,15 @@ def custom(base_url: str, dialect: Dialect, key_env: tuple[str, ...] = ()) -> Pr
     headers = ANTHROPIC_VERSION if dialect is Dialect.ANTHROPIC else ()
     auth = Auth.X_GOOG_API_KEY if dialect is Dialect.GEMINI else Auth.BEARER
     endpoint = Endpoint(dialect, base_url, auth, headers)
-    return Provider("custom", base_url, (endpoint,), key_env, key_optional=True, idle_timeout_s=300.0)
+    return Provider(
+        "custom",
+        base_url,
+        (endpoint,),
+        key_env,
+        key_optional=True,
+        idle_timeout_s=300.0,
+        errors=OPENAI_CODES,
+    )
 
 
 def choose(

@@ -11,7 +11,7 @@ from agent.errors import SettingsFault
 from agent.message import Dialect
 from agent.providers.catalogue import KNOWN, Catalogue
 from agent.providers.provider import Auth, Effort, Endpoint, ErrorCodes, ModelRule, Provider
-from agent.providers.vendors import ANTHROPIC_VERSION
+from agent.providers.vendors import ANTHROPIC_VERSION, OPENAI_CODES
 
 
 class _Strict(BaseModel):
@@ -124,7 +124,7 @@ def _merge(name: str, entry: ProviderSettings, known: Catalogue) -> Provider:
     if old is None:
         if not endpoints:
             raise SettingsFault(f"settings of provider {name}: a new provider needs base_url and dialect")
-        old = Provider(name, name, endpoints, key_optional=not entry.key_env)
+        old = Provider(name, name, endpoints, key_optional=not entry.key_env, errors=OPENAI_CODES)
     changed: dict[str, Any] = {
         field: value for field in _PLAIN_FIELDS if (value := getattr(entry, field)) is not None
     }

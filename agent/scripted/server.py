@@ -44,9 +44,9 @@ class ScriptedProvider:
     async def __aenter__(self) -> Self:
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
         self.port: int = listener.extra(SocketAttribute.local_port)  # noqa: S610  no SQL here
+        await self._stack.enter_async_context(listener)
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
-        await self._stack.enter_async_context(listener)
         tasks.start_soon(listener.serve, self._serve)
         return self
 
