@@ -47,13 +47,13 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         version=VERSION,
         summary="Build Android projects on phones, offline.",
         lifespan=lifespan,
-        max_body_size=settings.limits.body_bytes,
         generate_unique_id_function=lambda route: route.name,
         responses={"default": {"model": problem.Problem, "description": "Why it was not done."}},
     )
     problem.register(app)
     for router in (builds.router, logs.router, artifacts.router, workspaces.router, phones.router):
-        app.include_router(router)
+        # A limit of the whole app would answer before the access check does.
+        app.include_router(router, max_body_size=settings.limits.body_bytes)
     app.include_router(workspaces.upload_router, max_body_size=settings.limits.upload_bytes)
     app.include_router(health.router)
     app.add_middleware(problem.PlainErrorsAsProblems)

@@ -106,7 +106,7 @@ class TooLarge(Refusal):
 
     code = "too_large"
     status = 413
-    default_hint = "Send less, or raise the limit that the message names in the settings."
+    default_hint = "Send less, or raise `limits.body_bytes` or `limits.upload_bytes` in the settings."
 
 
 class Unprocessable(Refusal):

@@ -11,7 +11,7 @@ from structlog.typing import Processor
 
 from orchestrator.settings import Settings
 
-_QUIET = ("httpx", "httpcore", "mcp", "asyncio", "uvicorn.access", "alembic")
+_QUIET = ("httpx", "httpcore", "mcp", "asyncio", "uvicorn")
 
 
 def set_up_logs(settings: Settings) -> None:

@@ -7,11 +7,12 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builder_bridge.errors import BridgeError
-from orchestrator.errors import Refusal
+from orchestrator.errors import Refusal, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -56,7 +57,7 @@ def register(app: FastAPI) -> None:
 
 
 class PlainErrorsAsProblems:
-    """ASGI middleware: the framework answers a body over its limit in plain text; make it a problem."""
+    """ASGI middleware: a body whose stated length is over its limit is answered in plain text; mend that."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -71,21 +72,15 @@ class PlainErrorsAsProblems:
         async def send_problem(message: Message) -> None:
             nonlocal is_replaced
             if message["type"] == "http.response.start" and message["status"] == 413:
-                kinds = [value for name, value in message["headers"] if name.lower() == b"content-type"]
-                if not kinds or not kinds[0].startswith(MEDIA_TYPE.encode()):
-                    is_replaced = True
-                    request_id = scope.get("state", {}).get("request_id")
-                    await _too_large(request_id)(scope, receive, send)
-                    return
+                kind = Headers(raw=message["headers"]).get("content-type", "")
+                is_replaced = not kind.startswith(MEDIA_TYPE)
             if not is_replaced:
                 await send(message)
 
         await self._app(scope, receive, send_problem)
-
-
-def _too_large(request_id: str | None) -> JSONResponse:
-    hint = "Send less, or raise limits.body_bytes or limits.upload_bytes in the settings."
-    return _response(413, "too_large", "the body is larger than this route takes", hint, request_id)
+        if is_replaced:
+            refusal = TooLarge("the body is larger than this route takes")
+            await problem_response(refusal, scope["state"].get("request_id"))(scope, receive, send)
 
 
 def _id_of(request: Request) -> str | None:
@@ -119,6 +114,8 @@ async def _on_http(request: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, HTTPException)
     code = HTTPStatus(fault.status_code).name.lower()
     hint = "The routes and their methods are in /openapi.json."
+    if fault.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return problem_response(TooLarge("the body is larger than this route takes"), _id_of(request))
     return _response(
         fault.status_code, code, str(fault.detail), hint, _id_of(request), headers=dict(fault.headers or {})
     )

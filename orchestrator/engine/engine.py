@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import structlog
+from anyio import to_thread
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
 from orchestrator.engine.dispatch import Dispatcher
@@ -60,8 +61,13 @@ async def open_engine(stores: Stores, open_phone: OpenPhone) -> AsyncIterator[En
                 yield resources
             finally:
                 resources.closing.set()
-                DBOS.destroy(workflow_completion_timeout_sec=0)
                 tasks.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await to_thread.run_sync(_destroy)
+
+
+def _destroy() -> None:
+    DBOS.destroy(workflow_completion_timeout_sec=0)
 
 
 def _launch(stores: Stores) -> None:
@@ -75,7 +81,7 @@ def _launch(stores: Stores) -> None:
         "executor_id": settings.lab.host_id,
         "serializer": DBOSPortableJSONSerializer(),
         "log_level": "WARNING",
-        "notification_listener_polling_interval_sec": 5.0,
+        "notification_listener_polling_interval_sec": min(1.0, settings.dispatch_poll_s),
     }
     DBOS(config=config)
     engine_log.handlers.clear()

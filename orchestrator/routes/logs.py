@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
@@ -94,17 +94,25 @@ async def search_log(
     return SearchReply(lines=list(lines), hits=hits, total=total)
 
 
-@router.get("/log/live", response_class=EventSourceResponse)
-async def follow_log(
+async def checked_feed(
     build_id: str,
-    request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     offset: Offset = None,
     last_event_id: Annotated[str | None, Header(max_length=64)] = None,
 ) -> AsyncIterator[ServerSentEvent]:
+    """Give the feed of a build that the asker may see, while a refusal can still be a status."""
+    position = parse_position(last_event_id, offset)
+    await service.desk.get(principal, build_id)
+    return service.feed.follow(principal, build_id, position)
+
+
+@router.get("/log/live", response_class=EventSourceResponse)
+async def follow_log(
+    feed: Annotated[AsyncIterator[ServerSentEvent], Depends(checked_feed)],
+) -> AsyncIterator[ServerSentEvent]:
     """Follow a build: events `state`, `log`, `attempt` and `end`; ids are byte offsets to go on from."""
-    async for event in service.feed.follow(principal, build_id, parse_position(last_event_id, offset)):
+    async for event in feed:
         yield event
 
 

@@ -90,6 +90,7 @@ class FakePhone:
             if (run / "request").read_text() != digest:
                 raise RunConflict(f"{run_id} was made from other content")
             return BuildState((run / "state").read_text()) if (run / "state").exists() else None
+        await anyio.sleep(plan_of(snapshot).get("upload_s", 0.0))
         run.mkdir(parents=True, exist_ok=True)
         (run / "plan.json").write_text(json.dumps(plan_of(snapshot)))
         (run / "build.log").touch()
@@ -154,7 +155,8 @@ class FakePhone:
         self._check()
         plan = json.loads((self._run(run_id) / "plan.json").read_text())
         await anyio.sleep(plan.get("fetch_s", 0.0))
-        destination.write_bytes((self._run(run_id) / "artifacts" / str(artifact.index)).read_bytes())
+        content = (self._run(run_id) / "artifacts" / str(artifact.index)).read_bytes()
+        await anyio.Path(destination).write_bytes(content)
 
     def _run(self, run_id: str) -> Path:
         run = self._folder / "runs" / run_id

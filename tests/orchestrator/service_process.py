@@ -1,6 +1,8 @@
-"""Serves a folder of fake phones until it is killed: `python service_process.py DATA PHONES [HOST_ID]`."""
+"""Serves fake phones until it is killed: `python -m tests.orchestrator.service_process DATA PHONES`.
 
-import os
+Settings come from `POCKETBUILD_*` variables; the URL is written to `DATA/url`.
+"""
+
 import sys
 from pathlib import Path
 
@@ -17,11 +19,11 @@ async def serve(data_dir: Path, phones: Path) -> None:
     settings = load_settings(data_dir=data_dir).settings
     set_up_logs(settings)
     async with serving(create_app(settings, folder_phones(phones)), "127.0.0.1", 0) as url:
-        (data_dir / "url.tmp").write_text(url)
-        (data_dir / "url.tmp").rename(data_dir / "url")
+        partial = data_dir / "url.part"
+        partial.write_text(url)
+        partial.replace(data_dir / "url")
         await anyio.sleep_forever()
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("POCKETBUILD_LOG_FORMAT", "json")
     anyio.run(serve, Path(sys.argv[1]), Path(sys.argv[2]))

@@ -9,6 +9,7 @@ import pytest
 
 from tests.orchestrator.conftest import Running, Start
 from tests.orchestrator.fakes import kill_run, starts_of
+from tests.orchestrator.waiting import eventually
 from tests.orchestrator.workspaces import make_workspace
 
 pytestmark = pytest.mark.anyio
@@ -29,9 +30,10 @@ async def ended(running: Running, build_id: str) -> dict[str, Any]:
 
 
 async def until(running: Running, build_id: str, stage: str) -> None:
-    with anyio.fail_after(10):
-        while (await running.http.get(f"/v1/builds/{build_id}")).json()["stage"] != stage:
-            await anyio.sleep(0.02)
+    async def is_there() -> bool:
+        return bool((await running.http.get(f"/v1/builds/{build_id}")).json()["stage"] == stage)
+
+    await eventually(is_there)
 
 
 async def test_a_build_goes_to_a_phone_and_comes_back_with_log_and_artifact(
@@ -152,9 +154,11 @@ async def test_a_phone_that_stays_away_loses_the_build_and_is_fenced_until_it_is
         build_id = (await submit(running, workspace))["id"]
         await until(running, build_id, "gradle")
         (running.phones / "p1/offline").touch()
-        with anyio.fail_after(10):
-            while (await running.http.get(f"/v1/builds/{build_id}")).json()["attempt"] != 2:
-                await anyio.sleep(0.05)
+
+        async def is_begun_again() -> bool:
+            return bool((await running.http.get(f"/v1/builds/{build_id}")).json()["attempt"] == 2)
+
+        await eventually(is_begun_again)
         (running.phones / "p1/offline").unlink()
         build = await ended(running, build_id)
         assert build["outcome"] == "succeeded"

@@ -1,0 +1,139 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+from orchestrator.client import open_client
+from tests.orchestrator.conftest import Running, Start
+from tests.orchestrator.test_builds import ended, submit, until
+from tests.orchestrator.workspaces import make_workspace
+
+pytestmark = pytest.mark.anyio
+
+
+async def read_feed(
+    running: Running, build_id: str, last_id: str | None, at_most: int
+) -> list[dict[str, Any]]:
+    """Read up to so many events, then hang up."""
+    headers = {} if last_id is None else {"last-event-id": last_id}
+    events: list[dict[str, Any]] = []
+    fields: dict[str, str] = {}
+    async with running.http.stream("GET", f"/v1/builds/{build_id}/log/live", headers=headers) as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        async for line in response.aiter_lines():
+            name, _, value = line.partition(": ")
+            if line:
+                fields[name] = value
+                continue
+            if "event" in fields:
+                events.append({**fields, "data": json.loads(fields["data"])})
+            fields = {}
+            if len(events) >= at_most or (events and events[-1]["event"] == "end"):
+                break
+    return events
+
+
+async def test_a_follower_that_hangs_up_and_comes_again_gets_every_byte_once(
+    start: Start, projects: Path
+) -> None:
+    lines = [f"line {n} – größer ✓" for n in range(80)]
+    workspace = make_workspace(projects / "w", lines=lines, line_s=0.01)
+    async with start("p1") as running:
+        build_id = (await submit(running, workspace))["id"]
+        await until(running, build_id, "gradle")
+        text, last_id = "", None
+        while True:
+            events = await read_feed(running, build_id, last_id, 4)
+            text += "".join(event["data"]["text"] for event in events if event["event"] == "log")
+            last_id = events[-1]["id"]
+            if events[-1]["event"] == "end":
+                break
+        assert text == "".join(f"{line}\n" for line in lines)
+        assert events[-1]["data"]["outcome"] == "succeeded"
+
+
+async def test_the_client_follows_across_attempts(start: Start, projects: Path) -> None:
+    from tests.orchestrator.fakes import kill_run
+
+    workspace = make_workspace(projects / "w", lines=["x"] * 30, line_s=0.05)
+    async with start("p1") as running:
+        build_id = (await submit(running, workspace))["id"]
+        names: list[str] = []
+
+        async def follow() -> None:
+            async with open_client(running.url) as client:
+                names.extend([event.name async for event in client.follow(build_id)])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(follow)
+            await until(running, build_id, "gradle")
+            kill_run(running.phones, f"{build_id}-1")
+        assert names.count("attempt") == 1
+        assert names[-1] == "end"
+
+
+async def test_lines_tail_and_search_agree_with_the_log(start: Start, projects: Path) -> None:
+    lines = [f"w: warning {n}" if n % 7 == 0 else f"plain {n}" for n in range(500)]
+    async with start("p1") as running:
+        build_id = (await submit(running, make_workspace(projects / "w", lines=lines)))["id"]
+        await ended(running, build_id)
+        base = f"/v1/builds/{build_id}/log"
+        tail = (await running.http.get(f"{base}/lines", params={"first": -3, "count": 10})).json()
+        assert tail == {"first": 497, "lines": lines[-3:], "total": 500}
+        some = (await running.http.get(f"{base}/lines", params={"first": 490, "count": 4})).json()
+        assert some["lines"] == lines[490:494]
+        found = (await running.http.get(f"{base}/search", params={"pattern": "^w: ", "max_hits": 5})).json()
+        assert found == {"lines": [0, 7, 14, 21, 28], "hits": 72, "total": 500}
+        bad = await running.http.get(f"{base}/search", params={"pattern": "(a"})
+        assert (bad.status_code, bad.json()["code"]) == (400, "bad_pattern")
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "expected"),
+    [
+        ("bytes=0-3", 206, slice(0, 4)),
+        ("bytes=10-", 206, slice(10, None)),
+        ("bytes=-5", 206, slice(-5, None)),
+        ("bytes=0-999999", 206, slice(None)),
+        ("bytes=9-3", 200, slice(None)),
+        ("bytes=0-1,4-5", 200, slice(None)),
+        ("lines=1-2", 200, slice(None)),
+        ("bytes=-", 200, slice(None)),
+        ("bytes=999999-", 416, None),
+    ],
+)
+async def test_an_artifact_answers_ranges_and_conditions(
+    finished: "Finished", header: str, status: int, expected: slice | None
+) -> None:
+    answer = await finished.http.get(finished.artifact, headers={"range": header})
+    assert answer.status_code == status
+    if expected is not None:
+        assert answer.content == finished.content[expected]
+    if status == 206:
+        assert answer.headers["content-range"].endswith(f"/{len(finished.content)}")
+
+
+async def test_an_artifact_that_the_caller_has_is_not_sent_again(finished: "Finished") -> None:
+    etag = (await finished.http.get(finished.artifact)).headers["etag"]
+    for header in (etag, f'"other", W/{etag}', "*"):
+        answer = await finished.http.get(finished.artifact, headers={"if-none-match": header})
+        assert (answer.status_code, answer.content) == (304, b"")
+    stale = {"range": "bytes=0-3", "if-range": '"another"'}
+    assert (await finished.http.get(finished.artifact, headers=stale)).content == finished.content
+
+
+class Finished:
+    def __init__(self, http: httpx.AsyncClient, artifact: str, content: bytes) -> None:
+        self.http, self.artifact, self.content = http, artifact, content
+
+
+@pytest.fixture
+async def finished(start: Start, projects: Path) -> Any:
+    async with start("p1") as running:
+        build_id = (await submit(running, make_workspace(projects / "w")))["id"]
+        await ended(running, build_id)
+        path = f"/v1/builds/{build_id}/artifacts/0"
+        yield Finished(running.http, path, (await running.http.get(path)).content)
