@@ -1,5 +1,6 @@
 """Normalize what providers stream, and write what they are asked. Nothing here does I/O."""
 
+from agent.wire.encode import encode
 from agent.wire.event import CallDelta, ReasoningDelta, StreamEvent, TextDelta, UsageReport
 from agent.wire.parser import ResponseParser
 
@@ -10,4 +11,5 @@ __all__ = [
     "StreamEvent",
     "TextDelta",
     "UsageReport",
+    "encode",
 ]
