@@ -79,7 +79,7 @@ _HEADINGS = {
 _OTHER_HEADING = re.compile(r"\* (?:Try|Get more help|Exception|Build scan)\b|\* For more")
 _NEXT_FAILURE = re.compile(r"\d+: \w+(?: \w+)* failed with an exception\.|={20,}$")
 _OUTSIDE = re.compile(r"BUILD (?:FAILED|SUCCESSFUL)|> Task :|FAILURE: |> Configure project|CONFIGURE FAILED")
-_CAUSED_BY = re.compile(r"\s*Caused by: (.+)")
+CAUSED_BY = re.compile(r"\s*Caused by: (.+)")
 _GET_HELP = "Get more help at https://help.gradle.org"
 
 
@@ -134,7 +134,7 @@ class FailureReader:
             case _Section.WHAT if len(failure.what) < MAX_BLOCK_LINES:
                 failure.what.append((log_line, line))
             case _Section.EXCEPTION:
-                caused = _CAUSED_BY.match(line)
+                caused = CAUSED_BY.match(line)
                 if caused:
                     failure.last_cause = caused[1].strip()
 

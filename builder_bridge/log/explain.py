@@ -30,17 +30,15 @@ _POINTERS: tuple[tuple[frozenset[Tool], str], ...] = (
     (
         frozenset({Tool.D8, Tool.R8}),
         (
-            r"Error while dexing|Compilation failed to complete"
-            r"|(?:[\w.$]+Exception: )?Error while merging dex archives"
-            r"|com\.android\.tools\.r8\.CompilationFailedException"
+            r"Error while dexing|Compilation failed to complete|Error while merging dex archives"
+            r"|Error while generating the main dex list|Failed to process .*\.(?:jar|class|dex)$"
         ),
     ),
     (
         frozenset({Tool.AAPT2}),
         (
-            r"(?:[\w.$]+Exception: )?Android resource (?:linking|compilation) failed"
-            r"|Failed to process resources|(?:[\w.$]+Exception: )?Resource compilation failed"
-            r"|.*see aapt output above"
+            r"Android resource (?:linking|compilation) failed|Resource compilation failed"
+            r"|Failed to process resources|.*see aapt output above"
         ),
     ),
     (frozenset({Tool.MANIFEST}), r"Manifest merger failed with multiple errors"),
@@ -50,9 +48,7 @@ _POINTERS: tuple[tuple[frozenset[Tool], str], ...] = (
         frozenset({Tool.CLANG, Tool.CMAKE}),
         (
             r"(?:\[CXX\d+\] )?error when building with|Build command failed"
-            r"|.*ninja: (?:Entering directory|build stopped)"
-            r"|(?:[\w.$]+ProcessException: )?(?:ninja|C\+\+ build system|Error while executing process)"
-            r"|executing external native build"
+            r"|ninja: |C\+\+ build system|Error while executing process|executing external native build"
         ),
     ),
     (
@@ -157,7 +153,8 @@ class _Maker:
         return Tool.GRADLE, text
 
 
-_PREFACE = re.compile(r"Manifest merger failed ?: |(?:[\w$]+\.)+[\w$]+: ")
+_EXCEPTIONS = re.compile(r"^(?:(?:[\w$]+\.)+[\w$]+: )+")
+_PREFACE = re.compile(r"^(?:Manifest merger failed ?: |(?:[\w$]+\.)+[\w$]+: )+")
 _BLANKS = re.compile(r"\s+")
 
 
@@ -182,7 +179,7 @@ def _is_only_a_wrapper(leaf: Cause) -> bool:
 
 
 def _pointed_at(text: str) -> frozenset[Tool]:
-    gist = text.partition("\n")[0].strip()
+    gist = _EXCEPTIONS.sub("", text.partition("\n")[0].strip())
     return next((tools for tools, pattern in _POINTER_PATTERNS if pattern.match(gist)), frozenset())
 
 

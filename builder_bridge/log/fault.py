@@ -27,7 +27,8 @@ _FAULTS = {
 }
 
 _NETWORK = re.compile(
-    r"UnknownHostException|No such host|[Tt]imed out|Connection (?:refused|reset)"
+    r"UnknownHostException|Name or service not known|nodename nor servname"
+    r"|No such host|[Tt]imed out|Connection (?:refused|reset)"
     r"|Connect to .* failed|Network is unreachable|Unable to resolve host"
     r"|status code (?:429|5\d\d)|PKIX|certification path|No address associated"
 )

@@ -4,7 +4,7 @@ import re
 from enum import Enum, auto
 
 from builder_bridge.log import problems
-from builder_bridge.log.causes import Failure, FailureReader, task_of
+from builder_bridge.log.causes import CAUSED_BY, Failure, FailureReader, task_of
 from builder_bridge.log.explain import Explained, explain, is_repeated
 from builder_bridge.log.ledger import Ledger
 from builder_bridge.log.message import OpenMessage
@@ -21,6 +21,7 @@ MARKS = (
     r" FAILED",
     r"JVM heap space is exhausted",
     r"garbage collector is thrashing",
+    r"Caused by: ",
 )
 """Patterns of the lines that matter although no tool speaks in them."""
 
@@ -49,6 +50,7 @@ class LineMachine:
         self._ledger = ledger
         self._state = _State.SCANNING
         self._message: OpenMessage | None = None
+        self._last_cause: str | None = None
         self._after_daemon_log = _State.SCANNING
         self._block = FailureReader()
         self._block_task: str | None = None
@@ -160,6 +162,9 @@ class LineMachine:
         return True
 
     def _take_shell(self, head: str, log_line: int) -> None:
+        caused = CAUSED_BY.match(head)
+        if caused:
+            self._last_cause = caused[1].strip()
         if _OUT_OF_MEMORY.search(head):
             self.is_short_of_memory = True
         killed = gradle.match_killed(head)
@@ -227,6 +232,7 @@ class LineMachine:
             return
         self._close_message()
         self._block_task = None
+        failure.last_cause = failure.last_cause or self._last_cause
         task = task_of(failure)
         if task:
             self.failed_tasks.setdefault(task)

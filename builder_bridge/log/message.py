@@ -2,6 +2,7 @@
 
 import re
 
+from builder_bridge.log.causes import CAUSED_BY
 from builder_bridge.log.problem import Problem, Tool
 from builder_bridge.log.problems import unit_test
 from builder_bridge.log.problems.finding import Finding, Follow, task_name
@@ -18,7 +19,6 @@ _SPEAKS_FOR_ITSELF = re.compile(
     r"|\s*FAILED\s*$|Using fallback strategy|See http://g\.co/androidstudio|Picked up _JAVA"
 )
 _INDENTED = re.compile(r"\s")
-_CAUSED_BY = re.compile(r"\s*Caused by: (.+)")
 _ENDS_IN_EXCEPTION = re.compile(r"(?:[^\n]*: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)[\w$]*:?\s*$")
 _KSP_FRAME = re.compile(r"com\.google\.devtools\.ksp|\bKSP\b|symbol-processing")
 _KAPT_FRAME = re.compile(r"kotlin\.kapt|kapt3|\bkapt\b")
@@ -82,7 +82,7 @@ class OpenMessage:
         if not lines[0]:
             lines = [line.strip() for line in lines if line.strip()]
         if lines and _ENDS_IN_EXCEPTION.match(lines[0]):
-            causes = [found[1].strip() for line in lines if (found := _CAUSED_BY.match(line))]
+            causes = [found[1].strip() for line in lines if (found := CAUSED_BY.match(line))]
             lines = [*causes[-1:], *lines]
         text = "\n".join(lines).rstrip()
         if len(text) > MAX_MESSAGE_CHARS:

@@ -114,7 +114,7 @@ def _details(cause: RootCause) -> list[str]:
     width = len(str(cause.source[-1][0])) if cause.source else 0
     for number, text in cause.source:
         mark = ">" if number == cause.problem.line else " "
-        details.append(f"      {mark} {number:>{width}} | {text}")
+        details.append(f"      {mark} {number:>{width}} | {text}".rstrip())
     further = cause.problem.message.split("\n")[1:]
     if cause.source:
         further = [line for line in further if _says_more(line)]

@@ -42,7 +42,8 @@ def match(line: str, task: TaskLookup) -> Finding | None:
     if plain is None:
         return None
     root, rest, at_line, column, message = plain.groups()
-    if root is None and _ONLY_A_PATH.match(message):
+    is_cut = (root is None and _ONLY_A_PATH.match(message)) or message.startswith("AAPT: ")
+    if is_cut:
         return None
     file = root + rest if root else None
     return Finding(

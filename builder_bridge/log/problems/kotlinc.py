@@ -38,6 +38,8 @@ def match(line: str) -> Finding | None:
     letter, mark, text = head.groups()
     severity = Severity.ERROR if letter == "e" else Severity.WARNING
     tool = Tool(mark) if mark else Tool.KOTLINC
+    if not text.strip() or _ONLY_A_PLACE.match(text):
+        return None
     for pattern in _PLACED:
         placed = pattern.match(text)
         if placed:
@@ -45,8 +47,6 @@ def match(line: str) -> Finding | None:
             return _settle(
                 Finding(severity, tool, message, plain_path(file), number(at_line), number(column))
             )
-    if not text.strip() or _ONLY_A_PLACE.match(text):
-        return None
     return _settle(Finding(severity, tool, text))
 
 

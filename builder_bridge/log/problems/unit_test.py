@@ -1,7 +1,7 @@
 """Failed tests: `Class > method FAILED`, then the exception, indented, with its place.
 
 The short form names the place at the end of the exception's line; in the full form it is the
-first frame in the test's own file. Frameworks and helpers above it are not where the test is.
+first frame in the test's own file. Frameworks and fakes above it are not where the test is.
 """
 
 import re
@@ -15,7 +15,7 @@ _HEAD = re.compile(
     r"(?!> |:)(?:Gradle Test Run \S+ > Gradle Test Executor \d+ > )?(\S[^\n]*? > [^\n]*?\S) FAILED\s*$"
 )
 _SHORT = re.compile(r"^\s+[\w.$]+(?:: [^\n]*)? at ([\w$-]+\.\w+):(\d+)\s*$")
-_FRAME = re.compile(r"^\s*at (?:[\w.$/@<>-]+/)?([\w.$`<> -]+)\(([\w$-]+\.\w+):(\d+)\)")
+_FRAME = re.compile(r"^\s*at [^(\n]+\(([\w$-]+\.\w+):(\d+)\)")
 
 
 def match(line: str) -> Finding | None:
@@ -27,15 +27,16 @@ def match(line: str) -> Finding | None:
 def place(finding: Finding, lines: list[str]) -> None:
     """Find the place of a failed test in the lines below its head."""
     test_class = finding.message.partition(" > ")[0].rpartition(".")[2].partition("$")[0].partition("[")[0]
-    frames: list[tuple[str, int | None]] = []
+    own = {test_class, f"{test_class}Kt"}
+    named: list[re.Match[str]] = []
     for text in lines:
+        frame = _FRAME.match(text)
+        if frame and frame[1].rpartition(".")[0] in own:
+            finding.file, finding.line = frame[1], number(frame[2])
+            return
         short = _SHORT.match(text)
         if short:
-            finding.file, finding.line = short[1], number(short[2])
-            return
-        frame = _FRAME.match(text)
-        if frame:
-            frames.append((frame[2], number(frame[3])))
-    own = [frame for frame in frames if frame[0].rpartition(".")[0] in (test_class, test_class + "Kt")]
-    if own:
-        finding.file, finding.line = own[0]
+            named.append(short)
+    if named:
+        best = next((short for short in named if short[1].rpartition(".")[0] in own), named[0])
+        finding.file, finding.line = best[1], number(best[2])
