@@ -3,7 +3,10 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import anyio
 from fastapi import FastAPI
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from orchestrator import problem
 from orchestrator.access import AccessCheck
@@ -12,8 +15,10 @@ from orchestrator.desk import FrontDesk
 from orchestrator.engine.engine import data_folder_lock, open_engine
 from orchestrator.engine.phone import OpenPhone
 from orchestrator.engine.resources import Stores
+from orchestrator.errors import NotReady
 from orchestrator.feed import BuildFeed
 from orchestrator.intake import Intake
+from orchestrator.mcp_doors import MCP_PATH, LazyMcp
 from orchestrator.routes import artifacts, builds, health, logs, phones, workspaces
 from orchestrator.routes.context import Service
 from orchestrator.settings import Settings
@@ -35,12 +40,17 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, database, open_phone) as service:
+        async with (
+            open_service(settings, database, open_phone) as service,
+            anyio.create_task_group() as tasks,
+        ):
             app.state.service = service
+            app.state.mcp = LazyMcp(app, tasks, VERSION)
             try:
                 yield
             finally:
-                app.state.service = None
+                app.state.service = app.state.mcp = None
+                tasks.cancel_scope.cancel()
 
     app = FastAPI(
         title=TITLE,
@@ -56,9 +66,23 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         app.include_router(router, max_body_size=settings.limits.body_bytes)
     app.include_router(workspaces.upload_router, max_body_size=settings.limits.upload_bytes)
     app.include_router(health.router)
+    app.router.routes.append(Route(MCP_PATH, endpoint=_Mcp(app)))
     app.add_middleware(problem.PlainErrorsAsProblems)
     app.add_middleware(AccessCheck, settings=settings, database=database)
     return app
+
+
+class _Mcp:
+    """Hands MCP requests to the app that the lifespan opened."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        inner: LazyMcp | None = getattr(self._app.state, "mcp", None)
+        if inner is None:
+            raise NotReady("the service is starting or stopping")
+        await inner(scope, receive, send)
 
 
 @asynccontextmanager

@@ -82,7 +82,7 @@ class ServiceBuilder:
         async with anyio.TemporaryDirectory() as folder:
             file = Path(folder) / PurePosixPath(chosen["path"]).name
             await self._client.download(f"/v1/builds/{build_id}/artifacts/{chosen['number']}", file)
-            return await to_thread.run_sync(_inspect, file)
+            return await to_thread.run_sync(inspect_file, file)
 
     async def phones(self) -> tuple[PhoneStatus, ...]:
         """Give the phones that could build, each with its state."""
@@ -212,7 +212,8 @@ def _phone_status(phone: dict[str, Any]) -> PhoneStatus:
     return PhoneStatus(phone["serial"] or phone["address"], state, phone["route"], details)
 
 
-def _inspect(file: Path) -> JsonObject:
+def inspect_file(file: Path) -> JsonObject:
+    """Say what an artifact on this host holds. Blocking."""
     with zipfile.ZipFile(file) as archive:
         entries = [{"path": info.filename, "size_bytes": info.file_size} for info in archive.infolist()]
     return {"path": file.name, "size_bytes": file.stat().st_size, "entries": entries}

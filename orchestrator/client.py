@@ -80,6 +80,10 @@ class ApiClient:
         ]
         return await self._send("POST", "/v1/builds", json={**wish, **named, "files": files})
 
+    async def create_build(self, body: JsonObject) -> JsonObject:
+        """Ask for a build; `body` is a `BuildRequest` of the API."""
+        return await self._send("POST", "/v1/builds", json=body)
+
     async def build(self, build_id: str, wait_s: float = 0.0) -> JsonObject:
         """Give a build with runs and artifacts, at once or when it ends within the time."""
         return await self._read(f"/v1/builds/{build_id}", {"wait_s": wait_s} if wait_s else {})

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 
 import anyio
 import uvicorn
@@ -49,13 +49,14 @@ async def serving(app: FastAPI, bind: str, port: int) -> AsyncIterator[str]:
         server_header=False,
     )
     server = _Server(config)
-    async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve, [listener])
-        await server.is_up.wait()
-        try:
-            yield f"http://{_shown(bind)}:{actual}"
-        finally:
-            server.should_exit = True
+    with closing(listener):
+        async with app.router.lifespan_context(app), anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve, [listener])
+            await server.is_up.wait()
+            try:
+                yield f"http://{_shown(bind)}:{actual}"
+            finally:
+                server.should_exit = True
 
 
 def _listen(bind: str, port: int) -> socket.socket:

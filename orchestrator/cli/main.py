@@ -10,6 +10,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "agent": ("orchestrator.cli.agent:agent", "Let a model work on a workspace until its build is green."),
     "serve": ("orchestrator.cli.serve:serve", "Run the service."),
     "status": ("orchestrator.cli.status:status", "Show the service, its phones and builds."),
+    "mcp": ("orchestrator.cli.mcp:mcp", "Serve builds to agents over MCP on standard input and output."),
     "token": ("orchestrator.cli.token:token", "Make, list and revoke access tokens."),
     "config": ("orchestrator.cli.config:config", "Print the effective settings and their source."),
     "phone": ("orchestrator.cli.phone:phone", "List, connect and inspect phones."),
