@@ -63,6 +63,8 @@ async def resume(equipment: Equipment, *, budget: Budget | None = None, say: str
             beginning.run_id, StopReason(stopped.reason), stopped.detail, stopped.text, stopped.spent
         )
     loop.record(Resumed(now(), budget or standing.budget))
+    if not standing.items:
+        loop.record(Added(UserMessage(beginning.assignment)))
     if say is not None:
         loop.record(Added(UserMessage(say)))
     choice = equipment.line.choice
