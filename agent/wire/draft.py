@@ -97,15 +97,18 @@ class CallDraft:
 
         Each fragment is looked at once, however often this is asked.
         """
-        return self.has_object and not _is_placeholder("".join(self.pieces[:3]))
-
-    @property
-    def has_object(self) -> bool:
-        """Whether the arguments so far hold one whole JSON value, be it a placeholder."""
-        for piece in self.pieces[self._scanned_pieces :]:
+        for number in range(self._scanned_pieces, len(self.pieces)):
+            piece = self.pieces[number]
+            if number == 0 and _is_placeholder(piece):
+                continue
             self._is_balanced = self._is_balanced or self._nesting.feed(piece) >= 0
         self._scanned_pieces = len(self.pieces)
         return self._is_balanced
+
+    @property
+    def has_object(self) -> bool:
+        """Whether the arguments so far are complete, be it as a placeholder."""
+        return self.has_arguments or (len(self.pieces) == 1 and self.pieces[0].strip() == "{}")
 
     @property
     def raw_arguments(self) -> str:

@@ -65,18 +65,29 @@ class ResponseTexts:
             self._repair(whole)
 
     def _add(self, key: _Key, piece: str) -> TextDraft | None:
-        text = self._texts.get(key)
+        text = self._texts.get(key) or self._same_under_new_id(key)
+        if text is None:
+            text = self._texts[key] = _Text()
         if key != self._last_key:
-            if text is None:
-                text = self._texts[key] = _Text()
-            self._assembly.end_part()
+            if self._last_key is None or self._texts[self._last_key] is not text:
+                self._assembly.end_part()
             self._last_key = key
-        assert text is not None
         text.pieces.append(piece)
         draft = self._assembly.reasoning(piece) if key[0] else self._assembly.text(piece)
         if draft is not None and (not text.drafts or text.drafts[-1] is not draft):
             text.drafts.append(draft)
         return draft
+
+    def _same_under_new_id(self, key: _Key) -> _Text | None:
+        """Give the text that is growing if a delta without an index only names another item id."""
+        last = self._last_key
+        if last is None or isinstance(key[1], int) or isinstance(last[1], int):
+            return None
+        text = self._texts[last]
+        if text.is_done or (last[0], last[2]) != (key[0], key[2]):
+            return None
+        self._texts[key] = text
+        return text
 
     def _settle(self, key: _Key, whole: str) -> None:
         text = self._texts.get(key) or self._unplaced(key)

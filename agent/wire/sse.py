@@ -109,7 +109,7 @@ class EventReader:
                 if type(event) is dict:
                     self.offset = start
                     yield event
-                elif type(event) is list:
+                else:
                     yield from self._odd_line(line, start)
             elif line.startswith(b"event:") and not value.lines:
                 self._name = line
@@ -122,11 +122,11 @@ class EventReader:
             yield self._too_long(end)
 
     def _parse(self, line: bytes) -> Any:
-        """Read the JSON of a `data:` line; one that holds none is given as a list, for a closer look."""
+        """Read the JSON of a `data:` line, None where it holds none."""
         try:
             event = from_json(line[5:])
         except ValueError:
-            return []
+            return None
         if type(event) is dict:
             self._template.learn(line, event)
         return event
