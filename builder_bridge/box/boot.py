@@ -14,7 +14,7 @@ from builder_bridge.box.recipe import PARTS
 from builder_bridge.box.record import Box, Mode, write_record
 from builder_bridge.errors import BoxFault
 
-_START_TIMEOUT_S = 15.0
+START_TIMEOUT_S = 15.0
 _POLL_S = 0.01
 
 
@@ -53,7 +53,7 @@ def _copy_root(root: Path, copy: Path) -> None:
     partial.rename(copy)
 
 
-def boot(box: Box, way: str) -> Box:
+def boot(box: Box, way: str, timeout_s: float = START_TIMEOUT_S) -> Box:
     """Start the processes of `box` in its prepared folder and give it with its init.
 
     Raises:
@@ -71,10 +71,10 @@ def boot(box: Box, way: str) -> Box:
             stderr=log,
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
         )
-    started = replace(box, init=_await_init(box, pid_file))
+    started = replace(box, init=_await_init(box, pid_file, timeout_s))
     write_record(started)
     try:
-        await_listening(started)
+        await_listening(started, timeout_s)
     except BoxFault:
         halt(started)
         raise
@@ -117,8 +117,8 @@ def _command(box: Box, way: str) -> list[str]:
     return [*command, str(box.folder), way, adbd, *(["kill-children"] if box.kill_children else [])]
 
 
-def _await_init(box: Box, pid_file: Path) -> ProcessIdentity:
-    deadline = time.monotonic() + _START_TIMEOUT_S
+def _await_init(box: Box, pid_file: Path, timeout_s: float) -> ProcessIdentity:
+    deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if pid_file.exists():
             init = identify(int(pid_file.read_text()))
@@ -128,13 +128,13 @@ def _await_init(box: Box, pid_file: Path) -> ProcessIdentity:
     raise BoxFault(f"Box {box.name} did not start: {_log_tail(box)}")
 
 
-def await_listening(box: Box) -> None:
+def await_listening(box: Box, timeout_s: float = START_TIMEOUT_S) -> None:
     """Wait until an adbd of this box listens on its port.
 
     Raises:
         BoxFault: when the box ends or the time is over before that.
     """
-    deadline = time.monotonic() + _START_TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline and box.is_running:
         pid = box.adbd_pid
         if pid is not None and network.listens([pid], box.port):

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from builder_bridge.box import network
-from builder_bridge.box.boot import await_listening, boot, halt, prepare_folder
+from builder_bridge.box.boot import START_TIMEOUT_S, await_listening, boot, halt, prepare_folder
 from builder_bridge.box.host import Progress, cache_folder, locked, ordinary_umask, require_host
 from builder_bridge.box.process import ProcessIdentity, identify, kill
 from builder_bridge.box.recipe import Kind
@@ -23,6 +23,7 @@ def start(
     mode: Mode = Mode.PLAIN,
     kill_children: bool = False,
     mtu_1500: bool = False,
+    timeout_s: float = START_TIMEOUT_S,
     progress: Progress = lambda _: None,
 ) -> Box:
     """Start a box, making its root first where need be, and wait until its adbd listens.
@@ -31,7 +32,8 @@ def start(
     files it had, unless its root's recipe has changed since. `port` is one of this host's loopback
     (any free one by default); with `mtu_1500` the box sits in its own network namespace behind an
     Ethernet link of that MTU, and `port` (5555 by default) is one of its own address. With
-    `kill_children` the end of adbd ends all that it started, as on a phone.
+    `kill_children` the end of adbd ends all that it started, as on a phone. `timeout_s` is for the
+    start alone.
 
     Raises:
         BoxFault: the host lacks something, the port is taken, or the box did not come up.
@@ -66,7 +68,7 @@ def start(
             init=ProcessIdentity(0, 0),
             folder=folder,
         )
-        return boot(box, way)
+        return boot(box, way, timeout_s)
 
 
 def stop(name: str = DEFAULT_NAME) -> bool:
