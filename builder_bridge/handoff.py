@@ -254,13 +254,13 @@ def describe_artifact(path: str) -> tuple[str, str | None]:
     Newer plugins write `outputs/apk/<flavor>/<type>/x.apk`, `outputs/bundle/<variant>/x.aab` and
     `outputs/mapping/<variant>/mapping.txt`; older ones and AARs have the variant in the file's name.
     """
-    name = path.rpartition("/")[2]
+    module, _, inside = f"/{path}".rpartition("/build/outputs/")
+    module, name = module.rpartition("/")[2], path.rpartition("/")[2]
     kind = "mapping" if name == "mapping.txt" else name.rpartition(".")[2].lower()
-    below = path.rpartition("/build/outputs/")[2].split("/")[1:-1]
+    below = inside.split("/")[1:-1]
     if below:
         head, *tail = below
         return kind, head + "".join(part[:1].upper() + part[1:] for part in tail)
-    module = path.rpartition("/build/outputs/")[0].rpartition("/")[2]
     stem = name.rpartition(".")[0].removesuffix("-unsigned")
     if kind != "mapping" and module and stem.startswith(f"{module}-"):
         head, *tail = stem.removeprefix(f"{module}-").split("-")

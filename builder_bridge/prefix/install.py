@@ -29,7 +29,7 @@ def runner_files() -> tuple[tuple[str, bytes], ...]:
     found += [
         (f"share/pocketbuild/{script.name}", script.read_bytes())
         for script in sorted(scripts.iterdir(), key=lambda entry: entry.name)
-        if script.name.endswith(".gradle")
+        if script.name.endswith((".gradle", ".groovy"))
     ]
     return tuple(found)
 

@@ -16,6 +16,7 @@ from builder_bridge.handoff import parse
 from builder_bridge.routes.route import LogStream, check_words
 
 _REFUSED = 3
+_NO_PREFIX = 9
 _SAID_BYTES = 4096
 PLACES = ("bin/pb", "bin/pb-work", "bin/pb-info", "share/pocketbuild/version")
 
@@ -78,12 +79,17 @@ class ShellLineRoute:
         target = f"{self._prefix}/{place}"
         mode = "700" if place.startswith("bin/") else "600"
         line = (
-            f"umask 077; mkdir -p {target.rpartition('/')[0]} && cat >{target}.new"
-            f" && chmod {mode} {target}.new && mv -f {target}.new {target}"
+            f"test -x {self._prefix}/bin/gradle || exit {_NO_PREFIX};"
+            f" umask 077; mkdir -p {target.rpartition('/')[0]} && cat >{target}.$$"
+            f" && chmod {mode} {target}.$$ && mv -f {target}.$$ {target}"
         )
         if self._shell_words:
             line = f"exec {self._shell_words}sh -c '{line}'"
         result = await shell.run(self._adb, line, content)
+        if result.exit_code == _NO_PREFIX:
+            raise RouteUnavailable(
+                f"Route {self._name}: no builder prefix lies at {self._prefix}: it has no bin/gradle."
+            )
         if result.exit_code != 0:
             raise self.fault(
                 result.exit_code, result.stderr.decode("utf-8", "replace").strip() or "cannot write"

@@ -125,8 +125,9 @@ def unpack(archive: Path, destination: Path, limits: UnpackLimits = _DEFAULT_LIM
             infos = source.infolist()
             _check_listing(infos, archive.stat().st_size, limits)
             destination.mkdir(parents=True)
+            folders = {destination}
             for info in infos:
-                _unpack_entry(source, info, destination)
+                _unpack_entry(source, info, destination, folders)
             _check_links(destination)
             return len(infos)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, RuntimeError, OSError) as error:
@@ -156,9 +157,13 @@ def _check_listing(infos: list[zipfile.ZipInfo], packed_bytes: int, limits: Unpa
             raise WorkspaceFault(f"{name!r} in the archive is no file, folder or link")
 
 
-def _unpack_entry(source: zipfile.ZipFile, info: zipfile.ZipInfo, destination: Path) -> None:
+def _unpack_entry(
+    source: zipfile.ZipFile, info: zipfile.ZipInfo, destination: Path, folders: set[Path]
+) -> None:
     target = destination.joinpath(*info.filename.rstrip("/").split("/"))
-    _make_parents(target.parent, destination)
+    if target.parent not in folders:
+        _make_parents(target.parent, destination)
+        folders.add(target.parent)
     mode = info.external_attr >> 16
     if info.is_dir():
         if target.is_symlink() or (target.exists() and not target.is_dir()):

@@ -1,0 +1,400 @@
+"""The whole hand-off against a real adbd, over both routes, with a script where Gradle would be."""
+
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from builder_bridge.adb import connect
+from builder_bridge.box import Box
+from builder_bridge.bridge import Bridge, open_bridge
+from builder_bridge.build import (
+    BuildResult,
+    BuildSpec,
+    BuildState,
+    LogChunk,
+    RunId,
+    RunIdentity,
+    StateChanged,
+)
+from builder_bridge.errors import PhoneBusy, RouteUnavailable, RunConflict, TransferFault, UnknownRun
+from builder_bridge.workspace.scan import scan
+from tests.fake_prefix import files_of, make_workspace, set_conf, starts_of
+
+pytestmark = [pytest.mark.box, pytest.mark.anyio]
+ROUTES = ("run_as", "shell_dir")
+NewRun = Callable[[], RunId]
+
+
+@asynccontextmanager
+async def bridge_to(box: Box, route: str, memory: Path) -> AsyncIterator[Bridge]:
+    async with connect(box.serial) as adb, open_bridge(adb, (route,), memory=memory) as bridge:
+        yield bridge
+
+
+@dataclass
+class Seen:
+    log: bytes
+    states: list[BuildState]
+    result: BuildResult
+
+
+async def build(bridge: Bridge, run_id: RunId, workspace: Path, spec: BuildSpec | None = None) -> Seen:
+    await bridge.submit(run_id, spec or BuildSpec(), await anyio.to_thread.run_sync(scan, workspace))
+    log, states = b"", []
+    async for event in bridge.follow(run_id):
+        match event:
+            case LogChunk(offset, data):
+                assert offset == len(log)
+                log += data
+            case StateChanged(state):
+                states.append(state)
+    result = await bridge.result(run_id)
+    assert hashlib.sha256(log).hexdigest() == result.log_sha256
+    assert len(log) == result.log_size_bytes
+    return Seen(log, states, result)
+
+
+def content_on_phone(box: Box, route: str, workspace: Path, scratch: Path) -> str:
+    """Give the fingerprint of the workspace as it lies on the phone, by way of a copy."""
+    tree = files_of(box, route) / "pocketbuild/trees" / scan(workspace).place
+    copy = Path(tempfile.mkdtemp(dir=scratch)) / "copy"
+    shutil.copytree(tree, copy, symlinks=True)
+    return scan(copy).fingerprint
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_a_build_comes_back_with_its_log_and_its_artifact(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    before = scan(workspace).fingerprint
+    run_id = new_run()
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        seen = await build(bridge, run_id, workspace)
+        assert seen.states[-3:] == [BuildState.RUNNING, BuildState.COLLECTING, BuildState.DONE]
+        assert seen.result.is_success
+        assert seen.result.facts["route"] == route
+        (artifact,) = seen.result.artifacts
+        assert (artifact.kind, artifact.variant) == ("apk", "debug")
+        fetched = await bridge.fetch(run_id, artifact, tmp_path / "out/app.apk")
+        assert fetched.read_bytes() == b"first\nsecond\n"
+        assert hashlib.sha256(fetched.read_bytes()).hexdigest() == artifact.sha256
+        assert [path.name for path in (tmp_path / "out").iterdir()] == ["app.apk"]
+    assert content_on_phone(fake_box, route, workspace, tmp_path) == before == scan(workspace).fingerprint
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_submitting_again_finds_the_run_and_builds_once(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", lines=5, pause=0.1)
+    run_id = new_run()
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        first = await bridge.submit(run_id, BuildSpec(), scan(workspace))
+        assert isinstance(first, RunIdentity)
+        assert await bridge.submit(run_id, BuildSpec(), scan(workspace)) == first
+        await bridge.result(run_id)
+        assert await bridge.submit(run_id, BuildSpec(), scan(workspace)) is BuildState.DONE
+    assert starts_of(fake_box, route).count(run_id) == 1
+
+
+async def test_two_hosts_that_submit_the_same_run_at_once_build_once(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", lines=3, pause=0.1)
+    run_id, identities = new_run(), []
+
+    async def submit(number: int) -> None:
+        async with bridge_to(fake_box, "run_as", tmp_path / str(number)) as bridge:
+            identities.append(await bridge.submit(run_id, BuildSpec(), scan(workspace)))
+            await bridge.result(run_id)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(3):
+            tasks.start_soon(submit, number)
+    assert len({str(identity) for identity in identities}) == 1
+    assert starts_of(fake_box, "run_as").count(run_id) == 1
+
+
+async def test_one_id_with_other_content_is_a_conflict(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    run_id = new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await build(bridge, run_id, workspace)
+        with pytest.raises(RunConflict):
+            await bridge.submit(run_id, BuildSpec(tasks=("check",)), scan(workspace))
+        (workspace / "app/src/a.txt").write_text("changed\n")
+        with pytest.raises(RunConflict):
+            await bridge.submit(run_id, BuildSpec(), scan(workspace))
+
+
+async def test_another_run_waits_its_turn_by_a_named_fault(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", lines=100, pause=0.1)
+    first, second = new_run(), new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await bridge.submit(first, BuildSpec(), scan(workspace))
+        with pytest.raises(PhoneBusy, match=first):
+            await bridge.submit(second, BuildSpec(), scan(workspace))
+        await bridge.cancel(first)
+        set_conf(workspace, lines=1)
+        third = new_run()
+        assert (await build(bridge, third, workspace)).result.is_success
+
+
+async def test_gradles_failure_is_a_result_with_its_exit_code(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", code=1)
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        result = (await build(bridge, new_run(), workspace)).result
+    assert (result.state, result.exit_code, result.artifacts) == (BuildState.FAILED, 1, ())
+
+
+@pytest.mark.parametrize(("signal", "code"), [("KILL", 137), ("SYS", 159), ("TERM", 143)])
+async def test_the_exit_codes_of_signals_are_kept(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, signal: str, code: int
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", run=f"kill -{signal} $$")
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        result = (await build(bridge, new_run(), workspace)).result
+    assert (result.state, result.exit_code) == (BuildState.FAILED, code)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_only_what_changed_is_sent_and_the_phone_has_exactly_the_new_content(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    odd = workspace / "app/an odd\nname -rf $(x) 'ä\".txt"
+    odd.write_text("odd")
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        first = (await build(bridge, new_run(), workspace)).result
+        assert first.facts["upload"] == "archive"
+        again = (await build(bridge, new_run(), workspace)).result
+        assert (again.facts["upload"], again.facts["upload_bytes"]) == ("unchanged", "0")
+        (workspace / "app/src/a.txt").unlink()
+        (workspace / "app/src/a.txt").mkdir()
+        (workspace / "app/src/a.txt/deep.txt").write_text("now a folder")
+        (workspace / "app/src/c.txt").write_text("third\n")
+        (workspace / "app/src/c.txt").chmod(0o755)
+        (workspace / "app/link").symlink_to("src/c.txt")
+        odd.write_text("even")
+        changed = (await build(bridge, new_run(), workspace)).result
+        assert changed.facts["upload"] == "changes"
+        assert content_on_phone(fake_box, route, workspace, tmp_path) == scan(workspace).fingerprint
+        odd.write_text("odd")
+        back = (await build(bridge, new_run(), workspace)).result
+        assert (back.facts["upload"], back.facts["upload_bytes"]) == ("changes", "0")
+        assert content_on_phone(fake_box, route, workspace, tmp_path) == scan(workspace).fingerprint
+
+
+async def test_project_files_that_a_build_wrote_to_are_put_back(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", run="echo spoiled >app/src/a.txt")
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await build(bridge, new_run(), workspace)
+        set_conf(workspace)
+        run_id = new_run()
+        result = (await build(bridge, run_id, workspace)).result
+        fetched = await bridge.fetch(run_id, result.artifacts[0], tmp_path / "a.apk")
+    assert fetched.read_bytes() == b"first\nsecond\n"
+
+
+async def test_a_clean_build_has_nothing_of_the_last_one(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(
+        tmp_path / "workspace", run="ls app/build 2>/dev/null; mkdir -p app/build/left"
+    )
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await build(bridge, new_run(), workspace)
+        assert b"left" in (await build(bridge, new_run(), workspace)).log
+        assert b"left" not in (await build(bridge, new_run(), workspace, BuildSpec(clean=True))).log
+
+
+async def test_a_host_that_has_forgotten_sends_everything_again(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    async with bridge_to(fake_box, "run_as", tmp_path / "one") as bridge:
+        await build(bridge, new_run(), workspace)
+    (workspace / "app/src/a.txt").write_text("other\n")
+    async with bridge_to(fake_box, "run_as", tmp_path / "two") as bridge:
+        assert (await build(bridge, new_run(), workspace)).result.facts["upload"] == "archive"
+
+
+async def test_cancel_ends_gradle_and_what_it_started(fake_box: Box, new_run: NewRun, tmp_path: Path) -> None:
+    workspace = make_workspace(
+        tmp_path / "workspace", lines=1, run="trap : TERM; sleep 600 & sleep 600; sleep 600"
+    )
+    run_id = new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        identity = await bridge.submit(run_id, BuildSpec(), scan(workspace))
+        assert isinstance(identity, RunIdentity)
+        async for event in bridge.follow(run_id):
+            if isinstance(event, LogChunk):
+                break
+        status = await bridge.cancel(run_id, "deadline")
+        assert status.state is BuildState.CANCELLED
+        result = await bridge.result(run_id)
+        assert (result.state, result.cause) == (BuildState.CANCELLED, "deadline")
+        assert (await bridge.cancel(run_id)).state is BuildState.CANCELLED
+    assert not living_processes(fake_box, run_id)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_a_follower_that_goes_away_leaves_no_process_on_the_phone(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", lines=1, run="sleep 600")
+    run_id = new_run()
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        await bridge.submit(run_id, BuildSpec(), scan(workspace))
+        async with aclosing(bridge.follow(run_id)) as events:
+            async for event in events:
+                if isinstance(event, LogChunk):
+                    break
+        await anyio.to_thread.run_sync(await_no_reader, fake_box, run_id)
+        await bridge.cancel(run_id)
+
+
+def await_no_reader(box: Box, run_id: str) -> None:
+    """Wait until no process reads the run's log, or fail after five seconds."""
+    until = time.monotonic() + 5
+    while any("log" in words for words in processes_about(box, run_id)):
+        assert time.monotonic() < until, processes_about(box, run_id)
+        time.sleep(0.05)
+
+
+def processes_about(box: Box, run_id: str) -> list[list[str]]:
+    """Give the words of each process of the box in whose command line the run stands."""
+    found = []
+    for path in (box.root / "proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().decode().split("\0")
+            if any(run_id in word for word in words):
+                found.append(words)
+    return found
+
+
+def living_processes(box: Box, run_id: str) -> list[str]:
+    found = []
+    for path in (box.root / "proc").glob("[0-9]*/environ"):
+        try:
+            if f"POCKETBUILD_RUN=:{run_id}:".encode() in path.read_bytes():
+                found.append((path.parent / "cmdline").read_bytes().decode())
+        except OSError:
+            continue
+    return found
+
+
+async def test_the_phone_ends_a_run_at_its_deadline_without_its_host(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", lines=1, run="sleep 60")
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        result = (await build(bridge, new_run(), workspace, BuildSpec(deadline_s=1))).result
+    assert (result.state, result.cause) == (BuildState.CANCELLED, "deadline")
+
+
+async def test_a_follower_may_come_late_leave_and_come_back(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", lines=30_000, block=1000)
+    run_id = new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        whole = (await build(bridge, run_id, workspace)).log
+        parts = b""
+        for size in (1, 1000, 100_000, len(whole)):
+            async for event in bridge.follow(run_id, len(parts)):
+                if isinstance(event, LogChunk):
+                    parts += event.data[: size - len(parts)] if len(parts) < size else b""
+                    if len(parts) >= size:
+                        break
+        assert parts == whole
+
+
+async def test_project_folders_and_arguments_arrive_as_they_are(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    make_workspace(tmp_path / "workspace/mobile app", run="pwd")
+    spec = BuildSpec(
+        tasks=("a:b",), args=("-Pkey=a b'c\"$(touch x)`y`", "-Dempty="), project_dir="mobile app"
+    )
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        log = (await build(bridge, new_run(), tmp_path / "workspace", spec)).log.decode()
+    assert "-Pkey=a b'c\"$(touch x)`y` -Dempty= a:b\n" in log
+    assert "/mobile app\n" in log
+
+
+async def test_unknown_runs_are_named_as_such(fake_box: Box, new_run: NewRun, tmp_path: Path) -> None:
+    run_id = new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        for question in (bridge.status(run_id), bridge.cancel(run_id), bridge.result(run_id)):
+            with pytest.raises(UnknownRun):
+                await question
+        with pytest.raises(UnknownRun):
+            async for _ in bridge.follow(run_id):
+                pass
+
+
+async def test_a_damaged_part_of_a_fetch_is_thrown_away_and_fetched_anew(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    run_id = new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        (artifact,) = (await build(bridge, run_id, workspace)).result.artifacts
+        part = tmp_path / f"app.apk.{artifact.sha256[:12]}.part"
+        await anyio.Path(part).write_bytes(b"first")
+        assert (await bridge.fetch(run_id, artifact, tmp_path / "app.apk")).read_bytes() == b"first\nsecond\n"
+        await anyio.Path(part).write_bytes(b"wrong")
+        assert (await bridge.fetch(run_id, artifact, tmp_path / "app.apk")).read_bytes() == b"first\nsecond\n"
+        with pytest.raises(TransferFault, match="SHA-256"):
+            await bridge.fetch(run_id, replace(artifact, sha256="0" * 64), tmp_path / "other.apk")
+    assert not list(tmp_path.glob("*.part"))
+    assert not (tmp_path / "other.apk").exists()
+
+
+async def test_a_phone_without_a_prefix_says_why_each_route_fails(box_factory: Callable[..., Box]) -> None:
+    box = box_factory()
+    async with connect(box.serial) as adb:
+        with pytest.raises(RouteUnavailable, match=r"run_as: not_debuggable.*"):
+            async with open_bridge(adb, ("run_as",), "org.pocketbuild.release"):
+                pass
+        with pytest.raises(RouteUnavailable, match=r"unknown_package.*shell_dir: no builder prefix"):
+            async with open_bridge(adb, ("run_as", "shell_dir"), "org.nobody.there"):
+                pass
+    assert not (files_of(box, "shell_dir") / "usr").exists()
+
+
+async def test_runs_are_listed_and_cleaned_up(fake_box: Box, new_run: NewRun, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    async with bridge_to(fake_box, "shell_dir", tmp_path) as bridge:
+        ids = [new_run() for _ in range(3)]
+        for run_id in ids:
+            await build(bridge, run_id, workspace)
+        assert {status.run_id for status in await bridge.runs()} >= set(ids)
+        await bridge.gc(1)
+        assert [status.run_id for status in await bridge.runs()] == [ids[-1]]
+        await bridge.gc(0)
+        assert await bridge.runs() == ()
+        assert (await build(bridge, new_run(), workspace)).result.facts["upload"] == "archive"
+
+
+def test_files_of_runs_belong_to_the_builder_alone(fake_box: Box) -> None:
+    runs = files_of(fake_box, "run_as") / "pocketbuild/runs"
+    assert [path for path in runs.rglob("*") if path.stat().st_mode & 0o077] == []
