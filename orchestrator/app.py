@@ -100,6 +100,7 @@ async def open_service(
         scratch.mkdir(parents=True, exist_ok=True)
         stores = Stores(
             settings=settings,
+            lab_id=await database.lab_id(),
             database=database,
             logs=LogBook(data_dir / "logs", bells),
             workspaces=WorkspaceStore(data_dir / "workspaces"),

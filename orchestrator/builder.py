@@ -36,6 +36,7 @@ class ServiceBuilder:
         self._client = client
         self._wish: JsonObject = {"priority": priority} | ({"phone": phone} if phone else {})
         self._joined: set[str] = set()
+        self._workspaces: dict[str, Path] = {}
 
     async def fingerprint(self, workspace: Path) -> str:
         """Name the present state of the workspace."""
@@ -46,11 +47,12 @@ class ServiceBuilder:
         accepted = await self._client.submit_workspace(workspace, {**self._wish, **wish_of(spec)})
         if accepted["is_joined"] and accepted["state"] == "finished":
             self._joined.add(accepted["id"])
+        self._workspaces[accepted["id"]] = workspace
         return BuildId(accepted["id"])
 
     async def wait(self, build_id: BuildId, on_progress: OnBuildProgress) -> BuildReport:
         """Tell of a build until it ends and give its report; may be called again at any time."""
-        watch = BuildWatch(build_id, on_progress)
+        watch = BuildWatch(build_id, on_progress, self._workspaces.get(build_id))
         async for event in self._client.follow(build_id):
             await watch.see(event)
         return await self._report(build_id)
@@ -116,10 +118,16 @@ class ServiceBuilder:
 
 
 class BuildWatch:
-    """Turns the events of a build's feed into progress: stages, tasks at work, problems as they appear."""
+    """Turns the events of a build's feed into progress: stages, tasks at work, problems as they appear.
 
-    def __init__(self, build_id: BuildId, on_progress: OnBuildProgress) -> None:
+    With `workspace`, problems name its files as they are called here, not on the phone.
+    """
+
+    def __init__(
+        self, build_id: BuildId, on_progress: OnBuildProgress, workspace: Path | None = None
+    ) -> None:
         self._build_id = build_id
+        self._workspace = workspace
         self._on_progress = on_progress
         self._reader = LogReader()
         self._state: tuple[str, str | None] | None = None
@@ -150,9 +158,25 @@ class BuildWatch:
         for problem in self._reader.feed(text.encode()):
             await self._on_progress(
                 BuildProblemSeen(
-                    self._build_id, problem.severity.value, problem.gist, problem.file, problem.line
+                    self._build_id,
+                    problem.severity.value,
+                    problem.gist,
+                    path_here(problem.file, self._workspace),
+                    problem.line,
                 )
             )
+
+
+def path_here(file: str | None, workspace: Path | None) -> str | None:
+    """Name a file of the phone as the workspace has it; one that is not in it stays as it is."""
+    if file is None or workspace is None:
+        return file
+    parts = PurePosixPath(file).parts
+    for start in range(1, len(parts)):
+        inside = PurePosixPath(*parts[start:])
+        if ".." not in inside.parts and (workspace / inside).is_file():
+            return str(inside)
+    return file
 
 
 def wish_of(spec: BuildSpec) -> JsonObject:

@@ -87,7 +87,7 @@ class FrontDesk:
             raise BadRequest(f"a build cannot need {unknown[0]}; known needs are {', '.join(sorted(NEEDS))}")
         spec = {**asdict(wish.spec), "place": wish.snapshot.place}
         new = NewBuild(
-            identity=identity_of(principal.owner, wish),
+            identity=identity_of(self._stores.lab_id, principal.owner, wish),
             owner=principal.owner,
             project=wish.snapshot.name,
             fingerprint=wish.snapshot.fingerprint,
@@ -203,9 +203,13 @@ def need(principal: Principal, permission: Permission) -> None:
         raise Forbidden(f"the token lacks the scope {permission.value}")
 
 
-def identity_of(owner: str, wish: Wish) -> str:
-    """Name everything that decides the result of a build; equal wishes of an owner have equal names."""
+def identity_of(lab_id: str, owner: str, wish: Wish) -> str:
+    """Name everything that decides the result of a build; equal wishes of an owner have equal names.
+
+    Phones know runs by names made of this, so those of another database must never be equal.
+    """
     parts = {
+        "lab": lab_id,
         "owner": owner,
         "workspace": wish.snapshot.fingerprint,
         "project": wish.snapshot.name,

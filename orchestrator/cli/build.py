@@ -114,7 +114,7 @@ async def _build(loaded: LoadedSettings, options: BuildOptions) -> int:
             how = "joined" if accepted["is_joined"] else "submitted"
             say(f"build {build_id} {how}")
         try:
-            await watch(client, build_id, is_quiet=options.is_quiet)
+            await watch(client, build_id, options)
         except anyio.get_cancelled_exc_class():
             say(f"build {build_id} goes on; run the command again to take it up")
             raise
@@ -133,12 +133,12 @@ async def named_phone(client: ApiClient, name: str, route: str | None) -> str:
     return name
 
 
-async def watch(client: ApiClient, build_id: BuildId, *, is_quiet: bool) -> None:
+async def watch(client: ApiClient, build_id: BuildId, options: BuildOptions) -> None:
     """Show a build until it has ended."""
     from orchestrator.builder import BuildWatch
 
-    progress = ProgressLine(is_quiet=is_quiet)
-    feed = BuildWatch(build_id, progress.show)
+    progress = ProgressLine(is_quiet=options.is_quiet)
+    feed = BuildWatch(build_id, progress.show, options.workspace)
     async for event in client.follow(build_id):
         await feed.see(event)
         progress.note(event)

@@ -1,7 +1,7 @@
 """Makes the digest of a run: from its log, or from the cause where the log can not say it."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from builder_bridge.log.reader import LogReader
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import NotFound
-from orchestrator.store.records import BuildRow, RunRow
+from orchestrator.store.records import ArtifactRow, BuildRow, RunRow
 
 BLOCK_BYTES = 1 << 20
 MAX_SOURCE_BYTES = 2 << 20
@@ -24,6 +24,7 @@ def make_explanation(
     run: RunRow,
     ended: dict[str, Any],
     previous: dict[str, Any] | None,
+    artifacts: Sequence[ArtifactRow],
 ) -> tuple[dict[str, Any], str]:
     """Read the whole log of a run; give the digest as JSON and as a model reads it. Blocking."""
     report = read_report(stores, run.id)
@@ -41,7 +42,8 @@ def make_explanation(
     if cause and ended.get("exit_code") is None:
         text = f"build {build.id} ended before Gradle did: {cause}\n{text}"
         document = {**document, "cause": cause}
-    return document, text
+    made = [f"{artifact.path} ({artifact.size_bytes} bytes)" for artifact in artifacts]
+    return document, "\n".join([text, *(f"artifact: {line}" for line in made)])
 
 
 def read_report(stores: Stores, run_id: str) -> LogReport:

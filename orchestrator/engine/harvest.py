@@ -63,7 +63,10 @@ async def explain(
     if earlier:
         before = await stores.database.run(lambda c: build_store.get_run(c, earlier[0].run_id))
         previous = None if before is None else before.digest
-    digest, text = await to_thread.run_sync(make_explanation, stores, job.build, job.run, ended, previous)
+    made = await stores.database.run(lambda c: build_store.artifacts_of(c, build_id))
+    digest, text = await to_thread.run_sync(
+        make_explanation, stores, job.build, job.run, ended, previous, made
+    )
     seconds = {"explain": time.monotonic() - began_s}
     await stores.database.run(
         lambda c: build_store.update_run(c, run_id, digest=digest, digest_text=text),

@@ -25,6 +25,7 @@ class Stores:
     """Everything that is kept, and the bells that ring when it changes."""
 
     settings: Settings
+    lab_id: str
     database: Database
     logs: LogBook
     workspaces: WorkspaceStore

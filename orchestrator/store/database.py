@@ -3,6 +3,7 @@
 The engine of the durable workflows keeps its own tables in the same database.
 """
 
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from anyio import to_thread
 
 from orchestrator.store.migrations import migrate
+from orchestrator.store.tables import lab
 
 T = TypeVar("T")
 BUSY_MS = 20_000
@@ -66,9 +68,21 @@ class Database:
         """Bring the schema up to date; give the version that was found."""
         return await self.run(migrate)
 
+    async def lab_id(self) -> str:
+        """Give the random name of this database; made once, when it is first asked for."""
+        return await self.run(_lab_id)
+
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+def _lab_id(connection: sa.Connection) -> str:
+    found = connection.execute(sa.select(lab.c.id)).scalar()
+    if found is None:
+        found = secrets.token_hex(8)
+        connection.execute(lab.insert().values(id=found))
+    return str(found)
 
 
 def _prepare_file(path: Path) -> None:

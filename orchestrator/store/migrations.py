@@ -60,6 +60,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             tries integer not null, due_s double precision not null, done_s double precision,
             failure text)""",
     ),
+    ("create table lab (id text not null)",),
 )
 
 

@@ -7,6 +7,9 @@ import sqlalchemy as sa
 
 metadata = sa.MetaData()
 
+lab = sa.Table("lab", metadata, sa.Column("id", sa.Text, nullable=False))
+"""One row: what tells the runs of this database from those of any other on the same phone."""
+
 hosts = sa.Table(
     "hosts",
     metadata,
