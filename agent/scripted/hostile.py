@@ -142,7 +142,11 @@ def _tells_of_call(frame: Frame) -> bool:
 
 
 def _without_calls(frames: list[Frame], dialect: Dialect) -> list[Frame]:
-    kept = [frame for frame in frames if not _tells_of_call(frame)]
+    """Drop the calls but end as if they were there.
+
+    The Responses dialect has no word for that; there the calls' arguments come without their heads.
+    """
+    kept = [f for f in frames if not _tells_of_call(f) or "arguments.delta" in str(f.event)]
     for frame in kept:
         for found in _objects(frame.data):
             if isinstance(found.get("output"), list):
@@ -177,21 +181,16 @@ _LENGTH_WORDS = {"finish_reason": "length", "finishReason": "MAX_TOKENS", "stop_
 
 
 def _repeated(frames: list[Frame], dialect: Dialect) -> list[Frame]:
-    """Send the head of each call, with id and name, again in or before each of its pieces."""
+    """Send the head of each call, with id and name, again: in each piece on chat, else once more."""
     result: list[Frame] = []
     head: JsonObject = {}
-    opening: Frame | None = None
     for frame in frames:
         heads = [found for found in _objects(frame.data) if _is_call(found)]
-        if heads and "function" in heads[0]:
+        result.append(frame)
+        if dialect is Dialect.OPENAI_CHAT and heads:
             if heads[0].get("id"):
                 head = {"id": heads[0]["id"], "name": heads[0]["function"]["name"]}
             heads[0]["id"], heads[0]["function"]["name"] = head["id"], head["name"]
-        elif heads and not _is_end(frame):
-            opening = frame
-            if dialect is Dialect.GEMINI:
-                result.append(frame)
-        elif opening and _tells_of_call(frame):
-            result.append(opening)
-        result.append(frame)
+        elif heads and not _is_end(frame) and not str(frame.event).endswith("done"):
+            result.append(frame)
     return result

@@ -56,7 +56,10 @@ SCRIPT = Conversation(
         ),
         Turn(
             expects=told("undo_edit", "build_gradle_project"),
-            calls=(Call(tool="git_commit", arguments={"message": "Mend the answer"}), Call(tool="git_status")),
+            calls=(
+                Call(tool="git_commit", arguments={"message": "Mend the answer"}),
+                Call(tool="git_status"),
+            ),
         ),
         Turn(expects=told("git_commit", "git_status"), text="Done."),
     ),
