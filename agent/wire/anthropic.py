@@ -52,11 +52,13 @@ class Decoder:
 
     def decode(self, event: JsonObject) -> None:
         """Take one event."""
-        delta = event.get("delta")
-        if type(delta) is dict and event.get("type") == "content_block_delta":
+        kind, delta = event.get("type"), event.get("delta")
+        if kind == "content_block_delta" and type(delta) is dict:
             self._take_delta(event, delta)
             return
-        match event.get("type") or self._assembly.event_name or _kind_by_shape(event):
+        if not isinstance(kind, str) or not kind:
+            kind = self._assembly.event_name or _kind_by_shape(event)
+        match kind:
             case "content_block_delta" if isinstance(delta, dict):
                 self._take_delta(event, delta)
             case "content_block_start":
@@ -74,7 +76,7 @@ class Decoder:
                 self._assembly.has_end_marker = True
                 if isinstance(message := event.get("message"), dict):
                     self._take_message(message)
-            case kind:
+            case _:
                 failure = named_failure(event) or (told_failure(event) if kind not in _QUIET else None)
                 if failure is None and kind == "error":
                     failure = told_failure({"detail": event})

@@ -61,6 +61,15 @@ def _other_readings(fragments: Sequence[str], text: str) -> list[str]:
     return readings
 
 
+def check_object(arguments: JsonObject) -> JsonObject | Unreadable:
+    """Give arguments that came as an object, unless they hold what JSON cannot tell."""
+    try:
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as fault:
+        return Unreadable(f"are not JSON: {fault}")
+    return arguments
+
+
 def is_same_object(text: str, other: str) -> bool:
     """Whether both texts are JSON objects with the same content, however they are spaced."""
     if text == other:

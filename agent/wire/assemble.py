@@ -20,6 +20,7 @@ from agent.message import (
 from agent.wire import finish
 from agent.wire.draft import CallDraft, TextDraft
 from agent.wire.event import CallDelta, ReasoningDelta, StreamEvent, TextDelta, UsageReport
+from agent.wire.json_text import mend_all, mend_surrogates
 from agent.wire.limits import MAX_CALLS, MAX_DIAGNOSTICS
 from agent.wire.markup import find_call_markup
 from agent.wire.sse import EventReader
@@ -159,7 +160,7 @@ class Assembly:
     def diagnose(self, code: str, detail: str, offset: int | None = None) -> None:
         """Note something odd, at the event being decoded or at `offset`."""
         if len(self._diagnostics) < MAX_DIAGNOSTICS:
-            found = Diagnostic(code, detail, self.offset if offset is None else offset)
+            found = Diagnostic(code, mend_surrogates(detail), self.offset if offset is None else offset)
             self._diagnostics.append(found)
             self._fresh_diagnostics.append(found)
 
@@ -243,7 +244,7 @@ class Assembly:
 
     def _conclude(self, code: str, detail: str, offset: int) -> None:
         """Note what only the end shows; no limit keeps it out."""
-        self._diagnostics.append(Diagnostic(code, detail, offset))
+        self._diagnostics.append(Diagnostic(code, mend_surrogates(detail), offset))
 
     def _add(self, piece: str, *, is_reasoning: bool, is_tagged: bool = False) -> TextDraft:
         draft = self._open
@@ -283,4 +284,4 @@ class Assembly:
             data = {self.dialect: {"is_tagged": True}}
         if not draft.text and data is None:
             return None
-        return (ReasoningPart if draft.is_reasoning else TextPart)(draft.text, data)
+        return (ReasoningPart if draft.is_reasoning else TextPart)(draft.text, mend_all(data))

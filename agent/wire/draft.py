@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from agent.message import JsonObject
-from agent.wire.arguments import Unreadable, read_arguments
+from agent.wire.arguments import Unreadable, check_object, read_arguments
 from agent.wire.json_text import Nesting, ends_in_high_surrogate, mend_surrogates
 from agent.wire.limits import MAX_ARGUMENT_CHARS
 
@@ -124,7 +124,7 @@ class CallDraft:
         fault = None
         for source in (*whole, self.pieces):
             if isinstance(source, dict):
-                return source
+                return check_object(source)
             fragments = [source] if isinstance(source, str) else source
             if sum(map(len, fragments)) > MAX_ARGUMENT_CHARS:
                 return Unreadable(f"are longer than {MAX_ARGUMENT_CHARS} characters", is_too_long=True)

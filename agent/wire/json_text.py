@@ -64,6 +64,15 @@ def read_event(data: bytes) -> Any:
         return _read_odd(decode(data))
 
 
+def is_text(data: bytes) -> bool:
+    """Whether `decode` replaces nothing."""
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def decode(data: bytes) -> str:
     """Decode UTF-8; surrogates encoded one by one stay what they are, all else that is wrong is replaced."""
     try:
@@ -130,6 +139,18 @@ def mend_surrogates(text: str, replacement: str | None = "\N{REPLACEMENT CHARACT
             return _joined(pairs)
         return pairs.decode("utf-16-le", "replace")
     return text
+
+
+def mend_all(value: Any) -> Any:
+    """Give a copy of a JSON value with all its strings mended."""
+    match value:
+        case str():
+            return mend_surrogates(value)
+        case dict():
+            return {mend_surrogates(key): mend_all(inner) for key, inner in value.items()}
+        case list():
+            return [mend_all(inner) for inner in value]
+    return value
 
 
 def _joined(pairs: bytes) -> str:

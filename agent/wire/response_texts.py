@@ -58,7 +58,7 @@ class ResponseTexts:
             is_reasoning = item.get("type") == "reasoning"
             if not (has_reasoning if is_reasoning else has_text):
                 self.finish_item({"output_index": ("final", number)}, item)
-            elif is_reasoning and item.get("id") not in self._kept_items:
+            elif is_reasoning and str(item.get("id")) not in self._kept_items:
                 self._keep((True, ("final", number), 0), item)
         whole = "".join(text for item in output if item.get("type") == "message" for text in _texts_of(item))
         if has_text and whole:
@@ -137,12 +137,13 @@ class ResponseTexts:
 
 
 def _key(event: JsonObject, is_reasoning: bool) -> _Key:
-    index = event.get("output_index")
-    part = event.get("summary_index")
+    index, item_id = event.get("output_index"), event.get("item_id")
+    part = event.get("summary_index", event.get("content_index"))
+    place = index if isinstance(index, int | tuple) else item_id
     return (
         is_reasoning,
-        index if index is not None else event.get("item_id"),
-        part if part is not None else event.get("content_index", 0),
+        place if isinstance(place, int | str | tuple) else None,
+        part if type(part) is int else 0,
     )
 
 

@@ -15,8 +15,9 @@ from typing import Any
 from pydantic_core import from_json
 
 from agent.message import JsonObject
-from agent.wire.json_text import Nesting, read_event
+from agent.wire.json_text import is_text, read_event
 from agent.wire.limits import MAX_BODY_BYTES, MAX_LINE_BYTES
+from agent.wire.open_value import JSON_LINE, OpenValue
 from agent.wire.template import Template
 
 _LONE_CR = re.compile(rb"\r(?!\n)")
@@ -25,7 +26,6 @@ _FIELD = re.compile(r"(data|event|id|retry)\s*:", re.IGNORECASE | re.ASCII)
 _UNKNOWN_FIELD = re.compile(r"[A-Za-z][\w.-]*:(?!//)", re.ASCII)
 _END_MARKER = re.compile(r'"?\[DONE\]', re.IGNORECASE)
 _SCALAR = re.compile(r'("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)(?=[\s,\]}]|$)', re.ASCII)
-_JSON_LINE = re.compile(r'["{}\[\],]|-?\d|(true|false|null)\b', re.ASCII)
 _SENTENCE = re.compile(r"<|[A-Za-z][^{}\[\]]*\s\S", re.ASCII)
 _CUT_SHORT = re.compile(r'["\[]|(?:d|da|dat|data|e|ev|eve|even|event|i|id|r|re|ret|retr|retry)$', re.ASCII)
 _SHOWN_CHARS = 160
@@ -75,12 +75,12 @@ class EventReader:
         self._after_cr = False
         self._at_end = False
         self._template = Template()
-        self._value = _OpenValue()
+        self._value = OpenValue()
         self._arrays = 0
 
     @property
     def name(self) -> str:
-        """What the `event:` line of the event given last said, empty where it has none."""
+        """What the last event's `event:` line said, empty where it has none."""
         return self._name.partition(b":")[2].strip().decode("utf-8", "replace")
 
     @property
@@ -216,12 +216,15 @@ class EventReader:
         if end < 0:
             return len(text)
         self.offset = value.lines[0][0]
+        data = "\n".join(line for _, line in value.lines).encode("latin-1")
         try:
-            event = read_event("\n".join(line for _, line in value.lines).encode("latin-1"))
+            event = read_event(data)
         except ValueError:
             yield from self._break_value(Oddity.MALFORMED)
         else:
             value.clear()
+            if not is_text(data):
+                yield Junk(Oddity.MALFORMED, "bytes that are no UTF-8, each replaced by U+FFFD")
             yield event
         return end
 
@@ -231,7 +234,7 @@ class EventReader:
         self.offset, oddity = start, Oddity.TEXT
         if self._at_end and _CUT_SHORT.match(text, at):
             oddity = Oddity.CUT
-        elif _JSON_LINE.match(text, at) or (is_framed and not _SENTENCE.match(text, at)):
+        elif JSON_LINE.match(text, at) or (is_framed and not _SENTENCE.match(text, at)):
             oddity = Oddity.MALFORMED
         elif not is_framed and _UNKNOWN_FIELD.match(text, at):
             oddity = Oddity.FIELD
@@ -257,36 +260,9 @@ class EventReader:
         self._held, self._held_bytes = [], 0
         self._value.clear()
         self.offset = offset
-        limits = f"an event takes {MAX_LINE_BYTES} bytes at most, a message {MAX_BODY_BYTES}"
-        return Junk(Oddity.TOO_LONG, limits)
-
-
-class _OpenValue:
-    """A JSON object of which more is to come, line by line (Latin-1 text of the bytes)."""
-
-    def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        self.lines: list[tuple[int, str]] = []
-        self.size_chars = 0
-        self.is_framed = False
-        self._nesting = Nesting()
-
-    def add(self, text: str, at: int, start: int) -> int:
-        """Add what `text` holds of the value; give the index after its end, or -1 while it is open."""
-        end = self._nesting.feed(text, at)
-        self.lines.append((start, text[at:end] if end >= 0 else text[at:]))
-        self.size_chars += len(text) - at
-        return end
-
-    def can_go_on_with(self, text: str, at: int, is_framed: bool) -> bool:
-        """Whether `text` may be the next line of the value: an object fits only where one is due."""
-        if is_framed and not self.is_framed:
-            return False
-        if text[at] == "{":
-            return not self._nesting.in_string and self.lines[-1][1].endswith(("[", ",", ":"))
-        return self._nesting.in_string or _JSON_LINE.match(text, at) is not None
+        return Junk(
+            Oddity.TOO_LONG, f"an event takes {MAX_LINE_BYTES} bytes at most, a body {MAX_BODY_BYTES}"
+        )
 
 
 def _skip_blank(text: str, at: int) -> int:

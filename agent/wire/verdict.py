@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agent.message import JsonObject, ToolCall
 from agent.wire.arguments import Unreadable, fingerprint
 from agent.wire.draft import CallDraft, TextDraft
+from agent.wire.json_text import mend_all, mend_surrogates
 
 MALFORMED_NAME = "__malformed_tool_name__"
 """Stands where a tool's name never came."""
@@ -38,7 +39,7 @@ def rebuild(
     taken: set[str] = set()
     for draft in drafts:
         arguments, refusal = _judge(draft, end, draft is parts[-1], conclude)
-        name = draft.name or MALFORMED_NAME
+        name = mend_surrogates(draft.name) or MALFORMED_NAME
         origin = _origin(draft)
         if origin and origins[origin] > 1:
             told = origin, name, fingerprint(arguments) if refusal is None else draft.raw_arguments
@@ -47,13 +48,13 @@ def rebuild(
                 conclude("duplicate_tool_call", detail, draft.offset)
                 continue
             seen.add(told)
-        call_id = draft.id
+        call_id = mend_surrogates(draft.id)
         if not call_id or call_id in taken:
             call_id = _free_id(len(calls), given | taken)
         taken.add(call_id)
-        calls[draft.number] = ToolCall(
-            call_id, name, arguments, refusal, draft.id or None, draft.raw_arguments, draft.provider_data
-        )
+        raw_id, raw_arguments = mend_surrogates(draft.id) or None, mend_surrogates(draft.raw_arguments)
+        data = mend_all(draft.provider_data)
+        calls[draft.number] = ToolCall(call_id, name, arguments, refusal, raw_id, raw_arguments, data)
     return calls
 
 
@@ -71,7 +72,7 @@ def _free_id(place: int, taken: set[str]) -> str:
 
 def _judge(draft: CallDraft, end: End, is_last: bool, conclude: Conclude) -> tuple[JsonObject, str | None]:
     """Give a call's arguments, and why it must not run where it must not."""
-    name = draft.name or "the call without a name"
+    name = mend_surrogates(draft.name) or "the call without a name"
     found = draft.read_arguments()
     if draft.refusal is not None:
         found = Unreadable(draft.refusal)
