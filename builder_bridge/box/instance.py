@@ -42,6 +42,8 @@ def start(
         raise BoxFault(f"{name!r} cannot name a box: up to 32 of a-z, 0-9 and -, please.")
     require_host(network_namespace=mtu_1500)
     root = make_root(kind, progress)
+    if mode is not Mode.PLAIN and not (root / f"system/bin/adbd.{mode}").exists():
+        raise BoxFault(f"There is no adbd for {mode} mode on this architecture; only amd64 has it.")
     with locked(f"box-{name}", progress), ordinary_umask():
         found = find(name)
         if found is not None and found.is_running:

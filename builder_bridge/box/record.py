@@ -65,6 +65,10 @@ class Box:
         """
         _set_line(self.root / "data/system/box.conf", name, str(value))
 
+    def set_report(self, name: str, text: str) -> None:
+        """Let a tool of the device print this text: `logcat`, or `exit-info` of `dumpsys activity`."""
+        (self.root / f"data/system/box.{name}").write_text(text)
+
     def set_property(self, name: str, value: str) -> None:
         """Set a system property that `getprop` shows; adbd does not see it."""
         _set_line(self.root / "data/property/box.prop", name, value)

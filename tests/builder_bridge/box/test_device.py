@@ -104,6 +104,10 @@ async def test_tests_can_set_what_sensors_and_settings_show(box_factory: BoxFact
     assert await said(box, "getconf PAGE_SIZE") == "16384"
     assert await said(box, "settings get global stay_on_while_plugged_in") == "3"
     assert await said(box, "settings get global adb_enabled") == "null"
+    box.set_report("logcat", "11-30 12:00:00.000  1000  1000 I lowmemorykiller: Kill 'java' (4711)\n")
+    assert "lowmemorykiller" in await said(box, "logcat -d -b main,events -t 100")
+    box.set_report("exit-info", "reason=9 (LOW_MEMORY)\n")
+    assert "LOW_MEMORY" in await said(box, "dumpsys activity exit-info org.pocketbuild.builder")
     box.set_property("ro.boot.disable_runas", "true")
     assert await said(box, "getprop ro.boot.disable_runas") == "true"
 
