@@ -78,6 +78,8 @@ class Database:
 
 
 def _lab_id(connection: sa.Connection) -> str:
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("select pg_advisory_xact_lock(7045283)")
     found = connection.execute(sa.select(lab.c.id)).scalar()
     if found is None:
         found = secrets.token_hex(8)

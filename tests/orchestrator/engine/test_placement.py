@@ -1,0 +1,132 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.engine.placement import place, project_key, why_not, why_unwell
+from orchestrator.settings import PhoneCare
+from orchestrator.store.records import BuildRow, PhoneRow
+
+CARE = PhoneCare()
+
+
+def build(build_id: str, **values: Any) -> BuildRow:
+    row: dict[str, Any] = dict.fromkeys(BuildRow.__slots__)
+    row |= {"id": build_id, "owner": "ann", "project": "app", "pool": "default", "priority": 2, "needs": {}}
+    row |= {"created_s": float(build_id[1:])} if build_id[1:].isdigit() else {"created_s": 0.0}
+    return BuildRow(**(row | values))
+
+
+def phone(address: str, **values: Any) -> PhoneRow:
+    row: dict[str, Any] = dict.fromkeys(PhoneRow.__slots__)
+    row |= {
+        "address": address,
+        "host": "local",
+        "pool": "default",
+        "state": "online",
+        "serial": f"S{address}",
+    }
+    return PhoneRow(**(row | values))
+
+
+def placed(waiting: list[BuildRow], phones: list[PhoneRow], **busy: int) -> list[tuple[str, str]]:
+    return [(each.build_id, each.address) for each in place(waiting, phones, busy, CARE).placements]
+
+
+def test_an_urgent_build_overtakes_and_age_decides_among_equals() -> None:
+    waiting = [build("b1"), build("b2", priority=1), build("b3", priority=3)]
+    assert placed(waiting, [phone("p1"), phone("p2")]) == [("b2", "p1"), ("b1", "p2")]
+
+
+def test_an_owner_with_less_under_way_goes_first_within_a_class() -> None:
+    waiting = [build("b1"), build("b2"), build("b3", owner="bob")]
+    assert placed(waiting, [phone("p1")], ann=1) == [("b3", "p1")]
+    assert placed(waiting, [phone("p1"), phone("p2")]) == [("b1", "p1"), ("b3", "p2")]
+
+
+def test_the_phone_that_built_the_project_last_is_taken_first() -> None:
+    wish = build("b1")
+    phones = [phone("p1"), phone("p2", last_project=project_key(wish))]
+    assert placed([wish], phones) == [("b1", "p2")]
+
+
+def test_a_build_that_fits_no_phone_holds_up_no_other_and_says_why_it_waits() -> None:
+    waiting = [build("b1", needs={"jdk": 25}), build("b2")]
+    decided = place(waiting, [phone("p1", contract={"jdk": "21.0.4"})], {}, CARE)
+    assert [each.build_id for each in decided.placements] == ["b2"]
+    assert decided.reasons["b1"] == "phone p1: it offers jdk 21.0.4, the build needs 25"
+
+
+def test_leased_and_fenced_phones_are_not_given_away() -> None:
+    phones = [phone("p1", build_id="other"), phone("p2", stop_run="other-1")]
+    decided = place([build("b1")], phones, {}, CARE)
+    assert decided.placements == ()
+    assert decided.reasons["b1"] == "all phones that fit are busy"
+
+
+@pytest.mark.parametrize(
+    ("wish", "offer", "reason"),
+    [
+        ({"phone": "Sp1"}, {}, None),
+        ({"phone": "p9"}, {}, "it is not the phone that was asked for"),
+        ({"pool": "fast"}, {}, "it is not in pool fast"),
+        ({"phone": "p1", "pool": "fast"}, {}, None),
+        ({}, {"pool": None}, "it is not in pool default"),
+        ({"phone": "p1"}, {"pool": None}, None),
+        ({}, {"state": "offline", "reason": "refused"}, "it is offline: refused"),
+        ({}, {"health": {"battery_percent": 9}}, "its battery is at 9 % and it is not charging"),
+        ({"needs": {"platforms": ["android-36"]}}, {"contract": {"platforms": ["android-34"]}},
+         "it offers platforms android-34, the build needs android-36"),
+        ({"needs": {"platforms": "android-34", "jdk": 17, "abi": "arm64-v8a"}},
+         {"contract": {"platforms": ["android-34"], "jdk": "17.0.9", "abi": "arm64-v8a"}}, None),
+        ({"needs": {"api_level": 33}}, {"contract": {"api_level": 30}},
+         "it offers api_level 30, the build needs 33"),
+    ],
+)  # fmt: skip
+def test_why_a_phone_does_not_fit(wish: dict[str, Any], offer: dict[str, Any], reason: str | None) -> None:
+    assert why_not(build("b1", **wish), phone("p1", **offer), CARE) == reason
+
+
+@pytest.mark.parametrize(
+    ("health", "is_well"),
+    [
+        ({}, True),
+        ({"battery_percent": 5, "is_charging": True}, True),
+        ({"battery_percent": 5, "is_charging": None}, False),
+        ({"heat_celsius": 50.0}, False),
+        ({"free_bytes": 1 << 20}, False),
+        ({"free_bytes": None}, True),
+    ],
+)
+def test_a_phone_that_is_not_well_rests(health: dict[str, Any], is_well: bool) -> None:
+    assert (why_unwell(health, CARE) is None) == is_well
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("xyz"), st.integers(1, 3), st.sampled_from(["default", "fast"]))),
+    st.lists(st.tuples(st.sampled_from(["default", "fast", None]), st.booleans()), max_size=6),
+)
+def test_nobody_gets_two_phones_and_no_fitting_phone_stays_idle(
+    wishes: list[tuple[str, int, str]], offers: list[tuple[str | None, bool]]
+) -> None:
+    waiting = [
+        build(f"b{n}", owner=owner, priority=priority, pool=pool)
+        for n, (owner, priority, pool) in enumerate(wishes)
+    ]
+    phones = [
+        phone(f"p{n}", pool=pool, build_id="held" if is_held else None)
+        for n, (pool, is_held) in enumerate(offers)
+    ]
+    decided = place(waiting, phones, {}, CARE)
+    builds = [each.build_id for each in decided.placements]
+    taken = [each.address for each in decided.placements]
+    assert len(set(builds)) == len(builds)
+    assert len(set(taken)) == len(taken)
+    assert set(builds) | set(decided.reasons) == {each.id for each in waiting}
+    for each in waiting:
+        if each.id not in builds:
+            idle = [
+                p for p in phones if p.build_id is None and p.pool == each.pool and p.address not in taken
+            ]
+            assert not idle
