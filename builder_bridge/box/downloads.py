@@ -3,7 +3,6 @@
 import hashlib
 import subprocess
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 
@@ -23,18 +22,19 @@ _PLATFORM = ("android-sdk-platform-23", "libandroid-23-java", "libandroid-uiauto
 _TRIES = 3
 
 
-def fetch_r8(progress: Progress) -> Path:
-    """Give R8's archive, which is D8 too; kept, and checked against its sha256 each time."""
+def fetch_r8(folder: Path, progress: Progress) -> Path:
+    """Give R8's archive, which is D8 too; kept, and checked against its sha256 each time.
+
+    `folder` is for what is downloaded on the way.
+    """
     jar = cache_folder() / "downloads" / f"r8-{R8_VERSION}.jar"
     with locked("downloads", progress):
         if jar.exists() and _sha256(jar.read_bytes()) == _R8_SHA256:
             return jar
         jar.parent.mkdir(exist_ok=True)
         progress(f"Fetching D8 out of the Python package {_WHEEL} (95 MB)")
-        with tempfile.TemporaryDirectory(dir=jar.parent) as folder:
-            wheel = _download_wheel(Path(folder))
-            with zipfile.ZipFile(wheel) as archive:
-                content = archive.read(_WHEEL_MEMBER)
+        with zipfile.ZipFile(_download_wheel(folder / "wheel")) as archive:
+            content = archive.read(_WHEEL_MEMBER)
         if _sha256(content) != _R8_SHA256:
             raise BoxFault(f"{_WHEEL_MEMBER} of {_WHEEL} is not the file that was pinned.")
         partial = jar.with_suffix(".partial")
@@ -52,7 +52,7 @@ def fetch_packages(folder: Path, architecture: str, progress: Progress) -> list[
     progress(f"Fetching apksigner and, from Debian {_PLATFORM_SUITE}, Android's platform 23 (26 MB)")
     packages = [f"{APKSIGNER}/{SUITE}", *(f"{package}/{_PLATFORM_SUITE}" for package in _PLATFORM)]
     for inner in ("lists/partial", "cache/archives/partial", "debs"):
-        (folder / inner).mkdir(parents=True)
+        (folder / inner).mkdir(parents=True, exist_ok=True)
     sources = folder / "sources.list"
     lines = [f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n" for suite in (SUITE, _PLATFORM_SUITE)]
     sources.write_text("".join(lines))
@@ -75,6 +75,7 @@ def fetch_packages(folder: Path, architecture: str, progress: Progress) -> list[
 
 
 def _download_wheel(folder: Path) -> Path:
+    folder.mkdir(parents=True)
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{_WHEEL} --hash=sha256:{_WHEEL_SHA256}\n")
     pip = [

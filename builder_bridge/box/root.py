@@ -20,6 +20,7 @@ from builder_bridge.box.host import (
     require_host,
     run,
 )
+from builder_bridge.box.process import identify
 from builder_bridge.box.recipe import PACKAGES, PARTS, SUITE, Kind, digest
 from builder_bridge.errors import BoxFault
 
@@ -53,9 +54,10 @@ def make_root(kind: Kind, progress: Progress) -> Path:
 
 
 def _make_whole(kind: Kind, root: Path, progress: Progress) -> None:
-    partial = root.with_name(f"{root.name}.partial")
-    _remove_tree(partial)
-    partial.mkdir(parents=True)
+    root.parent.mkdir(exist_ok=True)
+    _remove_what_killed_makers_left(root.parent)
+    partial = root.with_name(f"{root.name}.{os.getpid()}.partial")
+    partial.mkdir()
     started = time.monotonic()
     try:
         _make(kind, partial / "root", partial / "downloads", progress)
@@ -75,7 +77,7 @@ def _make(kind: Kind, root: Path, downloads: Path, progress: Progress) -> None:
         return
     with ThreadPoolExecutor() as background:
         debs = background.submit(fetch_packages, downloads, architecture(), progress)
-        r8 = background.submit(fetch_r8, progress)
+        r8 = background.submit(fetch_r8, downloads, progress)
         _make_device(kind, root, progress)
         progress("Mending the Android Gradle plugin, making dx out of D8, laying out the prefix")
         tools = toolchain.install_toolchain(root, architecture(), debs.result(), r8.result())
@@ -119,10 +121,20 @@ def _make_adbd_variants(root: Path) -> None:
         file.chmod(0o755)
 
 
+def _remove_what_killed_makers_left(folder: Path) -> None:
+    """Remove the folders of dead makers; one's orphan may still write there, so nothing is reused."""
+    for partial in folder.glob("*.partial"):
+        pid = partial.suffixes[-2].removeprefix(".")
+        if identify(int(pid)) is None:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
 def _remove_unused_roots(folder: Path) -> None:
     """Remove roots of older recipes that no box stands on and that nobody asked for in a week."""
     in_use = {link.resolve() for link in (cache_folder() / "instances").glob("*/root")}
     for root in folder.iterdir():
+        if root.suffix == ".partial":
+            continue
         record = root / _RECORD
         used_s = (record if record.exists() else root).stat().st_mtime
         if root not in in_use and time.time() - used_s > _UNUSED_S:
@@ -135,4 +147,4 @@ def _remove_tree(folder: Path) -> None:
     try:
         shutil.rmtree(folder)
     except OSError as fault:
-        raise BoxFault(f"The half-made root {folder} could not be removed: {fault}.") from fault
+        raise BoxFault(f"The folder {folder} could not be removed: {fault}.") from fault
