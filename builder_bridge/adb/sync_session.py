@@ -24,7 +24,7 @@ from builder_bridge.adb.sync_packets import (
 )
 from builder_bridge.errors import BridgeError, PathRefused, ProtocolFault, StorageFull, StreamEnded
 
-WRITE_BYTES = 1 << 20
+WRITE_BYTES = 4 << 20
 MAX_BUFFERS = 512
 """How much is written to a file at once; the kernel takes at most 1,024 buffers."""
 STORAGE_FULL_TEXTS = ("No space left", "quota exceeded", "ENOSPC", "EDQUOT")
