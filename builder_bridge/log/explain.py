@@ -38,7 +38,7 @@ _POINTERS: tuple[tuple[frozenset[Tool], str], ...] = (
         frozenset({Tool.AAPT2}),
         (
             r"Android resource (?:linking|compilation) failed|Resource compilation failed"
-            r"|Failed to process resources|.*see aapt output above"
+            r"|Failed to process resources|Failed to execute aapt|.*see aapt output above"
         ),
     ),
     (frozenset({Tool.MANIFEST}), r"Manifest merger failed with multiple errors"),

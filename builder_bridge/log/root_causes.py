@@ -16,6 +16,7 @@ _MISSING = re.compile(
     r"|use of undeclared identifier '([^'\n]+)'|unknown type name '([^'\n]+)'"
     r"|no member named '([^'\n]+)'|resource ([\w./:]+)(?: \(aka [^)\n]*\))? not found"
     r"|attribute ([\w./:]+)(?: \(aka [^)\n]*\))? not found"
+    r"|No resource found that matches the given name[^\n]*'([^'\n]+)'"
     r"|程序包([\w.]+)不存在|パッケージ([\w.]+)は存在しません"
 )
 _SYMBOL_LINE = re.compile(r"^\s*(?:symbol|符号|シンボル) *[:：] +((?:\S+ +)?([\w$]+)[^\n]*)", re.MULTILINE)

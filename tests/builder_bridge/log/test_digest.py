@@ -50,14 +50,15 @@ def test_the_text_reads_as_a_person_would_tell_it() -> None:
         tasks=(TaskRun(":app:compileDebugKotlin", "FAILED", 38.2),),
     )
     expected = """\
-build 7f3a2c FAILED in 221 s on Pixel 9 · :app:compileDebugKotlin · compile · fault: your_code · 1 cause, 8 errors \
-in 1 file
+build 7f3a2c FAILED in 221 s on Pixel 9 · :app:compileDebugKotlin · compile · fault: your_code · 1 cause, \
+8 errors in 1 file
 1  app/src/main/kotlin/ui/Main.kt:41:17  Unresolved reference 'rememberDrawer'.  (7 more follow from it)
         40 |
       > 41 |     val drawer = rememberDrawer()
         42 |
 since build 5e10bd: 3 causes → 1 (3 solved, 1 new); changed Main.kt, build.gradle.kts · spent 3 of 8 builds
-cheaper check: task=":app:compileDebugKotlin" took 38 s · full log: read_build_log(build="7f3a2c", problem=1)"""
+cheaper check: task=":app:compileDebugKotlin" took 38 s · \
+full log: read_build_log(build="7f3a2c", problem=1)"""
     assert render_text(digest) == expected
 
 
