@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-import anyio
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -69,23 +68,26 @@ async def _connect(stack: AsyncExitStack, name: str, settings: McpServerSettings
     if settings.command is not None:
         if shutil.which(settings.command) is None:
             raise SettingsFault(f"MCP server {name}: there is no program {settings.command}")
-        client = Client(
-            StdioServerParameters(
-                command=settings.command, args=list(settings.args), env=settings.env or None
-            )
+        program = StdioServerParameters(
+            command=settings.command, args=list(settings.args), env=settings.env or None
         )
+        client = Client(program, read_timeout_seconds=_START_DEADLINE_S)
     else:
-        http = await stack.enter_async_context(
-            httpx2.AsyncClient(headers=settings.headers, timeout=_CALL_DEADLINE_S)
-        )
-        client = Client(streamable_http_client(settings.url or "", http_client=http))
+        opened = httpx2.AsyncClient(headers=settings.headers, timeout=_CALL_DEADLINE_S)
+        http = await stack.enter_async_context(opened)
+        transport = streamable_http_client(settings.url or "", http_client=http)
+        client = Client(transport, read_timeout_seconds=_START_DEADLINE_S)
     try:
-        with anyio.fail_after(_START_DEADLINE_S):
-            return await stack.enter_async_context(client)
-    except TimeoutError:
-        raise SettingsFault(f"MCP server {name} did not answer within {_START_DEADLINE_S:.0f} s") from None
+        return await stack.enter_async_context(client)
     except (OSError, MCPError, httpx2.HTTPError, ExceptionGroup) as fault:
-        raise SettingsFault(f"MCP server {name} cannot be reached: {fault}") from fault
+        raise SettingsFault(f"MCP server {name} cannot be reached: {_innermost(fault)}") from fault
+
+
+def _innermost(fault: Exception) -> Exception:
+    """Give what went wrong at the bottom of nested groups."""
+    while isinstance(fault, ExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
 
 
 async def _listed(name: str, client: Client) -> list[ServerTool]:
