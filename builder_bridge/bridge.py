@@ -5,8 +5,8 @@ every operation here may be done again, on a new connection, after `PhoneLost`: 
 run that is there, `follow` and `fetch` go on at the byte where they were.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -146,7 +146,7 @@ class Bridge:
             facts["workspace_notes"] = "; ".join(notes[:_MAX_NOTES])[:2000]
         return facts
 
-    async def follow(self, run_id: RunId, offset: int = 0) -> AsyncIterator[BuildEvent]:
+    async def follow(self, run_id: RunId, offset: int = 0) -> AsyncGenerator[BuildEvent, None]:
         """Give the log from a byte offset on and every state, until the run has ended.
 
         The last event is the final `StateChanged`, when all of the log has been given. Close the
@@ -154,10 +154,12 @@ class Bridge:
         again from the end of the last chunk.
         """
         check_run_id(run_id)
-        async for event in follow_run(self._route, run_id, offset):
-            if isinstance(event, StateChanged) and event.state is BuildState.LOST:
-                event = StateChanged(BuildState.LOST, await self._cause_of_loss(run_id))
-            yield event
+        async with aclosing(follow_run(self._route, run_id, offset)) as events:
+            async for event in events:
+                if isinstance(event, StateChanged) and event.state is BuildState.LOST:
+                    yield StateChanged(BuildState.LOST, await self._cause_of_loss(run_id))
+                else:
+                    yield event
 
     async def status(self, run_id: RunId) -> RunStatus:
         """Say where a run is; raises `UnknownRun`."""

@@ -76,7 +76,13 @@ class _PartFile:
             if self._size_bytes > self._artifact.size_bytes:
                 raise TransferFault(f"{self._artifact.path} arrives longer than the phone says.")
             self._digest.update(piece)
-            self._file.write(piece)
+            try:
+                self._file.write(piece)
+            except OSError as error:
+                raise TransferFault(
+                    f"Cannot write {self._path}: {error.strerror}.",
+                    hint="Make room on this host, then fetch again; what has arrived stays.",
+                ) from error
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""

@@ -1,6 +1,6 @@
 """Follows a run: its log by byte offset, its states, and the signs that it still lives."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import anyio
 
@@ -18,7 +18,7 @@ BATCH_BYTES = 32 << 10
 _MAX_REOPENED = 5
 
 
-async def follow_run(route: Route, run_id: RunId, offset: int) -> AsyncIterator[BuildEvent]:
+async def follow_run(route: Route, run_id: RunId, offset: int) -> AsyncGenerator[BuildEvent, None]:
     """Give the events of a run until its final state, which comes after the last byte of its log."""
     follower = _Follower(run_id, offset)
     reopened = 0

@@ -1,0 +1,52 @@
+"""Both routes build both sample workspaces with the real Android toolchain of the box."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import anyio
+import pytest
+
+from builder_bridge.adb import connect
+from builder_bridge.box import Box
+from builder_bridge.bridge import open_bridge
+from builder_bridge.build import BuildSpec, LogChunk, RunId
+from builder_bridge.workspace.scan import scan
+
+pytestmark = [pytest.mark.box, pytest.mark.slow, pytest.mark.anyio]
+WORKSPACES = Path(__file__).parent.parent / "workspaces"
+MADE = {
+    "hello": {("apk", "debug")},
+    "greeter": {("apk", "freeDebug"), ("apk", "paidDebug"), ("aar", "debug")},
+}
+
+
+@pytest.mark.parametrize("workspace", ["hello", "greeter"])
+@pytest.mark.parametrize("route", ["run_as", "shell_dir"])
+async def test_a_real_build_comes_back_whole_and_leaves_the_workspace_as_it_was(
+    agp_box: Box, tmp_path: Path, route: str, workspace: str
+) -> None:
+    snapshot = await anyio.to_thread.run_sync(scan, WORKSPACES / workspace)
+    run_id = RunId(f"{workspace}-{route.replace('_', '-')}")
+    log = b""
+    async with connect(agp_box.serial) as adb, open_bridge(adb, (route,), memory=tmp_path) as bridge:
+        await bridge.submit(run_id, BuildSpec(), snapshot)
+        async for event in bridge.follow(run_id):
+            if isinstance(event, LogChunk):
+                log += event.data
+        result = await bridge.result(run_id)
+        assert result.is_success, log.decode()[-3000:]
+        assert hashlib.sha256(log).hexdigest() == result.log_sha256
+        assert b"BUILD SUCCESSFUL" in log
+        assert {(artifact.kind, artifact.variant) for artifact in result.artifacts} >= MADE[workspace]
+        for artifact in result.artifacts:
+            path = await bridge.fetch(run_id, artifact, tmp_path / artifact.path)
+            assert zipfile.ZipFile(path).testzip() is None
+        again = RunId(f"{run_id}-2")
+        await bridge.submit(again, BuildSpec(), snapshot)
+        repeated = await bridge.result(again)
+        assert repeated.facts["upload"] == "unchanged", "a build has written to a file of the project"
+        assert {artifact.path for artifact in repeated.artifacts} == {
+            artifact.path for artifact in result.artifacts
+        }
+    assert scan(WORKSPACES / workspace).fingerprint == snapshot.fingerprint
