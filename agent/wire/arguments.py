@@ -113,7 +113,7 @@ def _kind(value: Any) -> str:
 def _explain(text: str, fault: Exception) -> Unreadable:
     """Put the parser's words into a sentence that tells a model what to mend, and where."""
     what, at = _place(text, fault)
-    is_open = what.startswith(("EOF", "Unterminated")) or at >= len(text.rstrip())
+    is_open = what.startswith(("EOF", "unterminated")) or at >= len(text.rstrip())
     if is_open and at >= 0:
         return Unreadable(f"are cut off after {len(text)} characters", is_cut=True)
     if at < 0:
@@ -127,7 +127,7 @@ def _explain(text: str, fault: Exception) -> Unreadable:
 def _place(text: str, fault: Exception) -> tuple[str, int]:
     """Give a parser's complaint and the index it is about, -1 where it names none."""
     if isinstance(fault, json.JSONDecodeError):
-        return fault.msg, fault.pos
+        return fault.msg[:1].lower() + fault.msg[1:], fault.pos
     what, _, place = str(fault).partition(" at line ")
     line, _, column = place.partition(" column ")
     if not (line.isdigit() and column.isdigit()):
