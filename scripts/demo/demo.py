@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "out" / "demo"
-WORKSPACE = OUT / "workspace"
 SAMPLES = ROOT / "tests" / "workspaces"
 SCRIPT = ROOT / "scripts" / "demo" / "hello.script.toml"
 COMMAND = ROOT / ".venv" / "bin" / "pocketbuild"
@@ -23,14 +21,14 @@ started_s = time.monotonic()
 
 def main() -> int:
     options = parse_options()
-    plant_fault()
-    device, is_ours = (options.device, False) if options.device else box_up()
+    plant_fault(options.out / "workspace")
+    device, is_ours = (options.device, False) if options.device else box_up(options)
     try:
         repair(device, options)
         report(device, options)
     finally:
         if is_ours and not options.keep:
-            pocketbuild("box", "down", "--name", BOX, "--json", quiet=True)
+            pocketbuild(options, "box", "down", "--name", BOX, "--json", quiet=True)
     say_what_next(options)
     return 0
 
@@ -44,29 +42,35 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--provider", metavar="NAME", help="a model provider, instead of the recorded script")
     parser.add_argument("--model", metavar="ID", help="which of the provider's models")
     parser.add_argument("--keep", action="store_true", help="leave the box up")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "out" / "demo", help="where everything goes; emptied first"
+    )
     return parser.parse_args()
 
 
-def plant_fault() -> None:
+def plant_fault(workspace: Path) -> None:
     """Copy the sample and break it as its fault file says."""
     step("Copying the sample project hello and planting a compile error in it")
-    shutil.rmtree(OUT, ignore_errors=True)
-    shutil.copytree(SAMPLES / "hello", WORKSPACE)
+    shutil.rmtree(workspace.parent, ignore_errors=True)
+    shutil.copytree(SAMPLES / "hello", workspace)
     fault = json.loads((SAMPLES / "hello.fault.json").read_text())
-    broken = WORKSPACE / fault["path"]
+    broken = workspace / fault["path"]
     text = broken.read_text()
     assert text.count(fault["find"]) == 1
     broken.write_text(text.replace(fault["find"], fault["replace"]))
     print(f"  {shown(broken)}: {fault['about']}")
 
 
-def box_up() -> tuple[str, bool]:
+def box_up(options: argparse.Namespace) -> tuple[str, bool]:
     """Start the box; gives its serial, and whether it was not running before."""
     step("Starting the phone in a box (made once, in about a minute; kept in a cache)")
-    running = {box["name"]: box for box in json.loads(pocketbuild("box", "status", "--json", quiet=True))}
+    running = {
+        box["name"]: box for box in json.loads(pocketbuild(options, "box", "status", "--json", quiet=True))
+    }
     if BOX in running and running[BOX]["running"]:
         return str(running[BOX]["serial"]), False
-    return str(json.loads(pocketbuild("box", "up", "--name", BOX, "--json", quiet=True))["serial"]), True
+    started = json.loads(pocketbuild(options, "box", "up", "--name", BOX, "--json", quiet=True))
+    return str(started["serial"]), True
 
 
 def repair(device: str, options: argparse.Namespace) -> None:
@@ -77,28 +81,33 @@ def repair(device: str, options: argparse.Namespace) -> None:
     else:
         step(f"Letting a recorded script play the model (no model is asked); builds run on {device}")
         brain = ["--script", str(SCRIPT)]
-    pocketbuild("agent", "run", ASSIGNMENT, "--workspace", str(WORKSPACE), *brain, *phone(device, options))
+    workspace = ["--workspace", str(options.out / "workspace")]
+    pocketbuild(options, "agent", "run", ASSIGNMENT, *workspace, *brain, *phone(device, options))
 
 
 def report(device: str, options: argparse.Namespace) -> None:
     """Ask for the same build by hand: the content is unchanged, so the finished build answers."""
     step("Fetching what the phone built")
-    arguments = ["build", str(WORKSPACE), "--json", "--quiet", "--output", str(OUT / "built"), *phone(device, options)]
-    built = json.loads(pocketbuild(*arguments, quiet=True))
-    for apk in sorted((OUT / "built").rglob("*.apk")):
-        pocketbuild("apk", str(apk))
+    built_at = options.out / "built"
+    arguments = ["--json", "--quiet", "--output", str(built_at), *phone(device, options)]
+    built = json.loads(pocketbuild(options, "build", str(options.out / "workspace"), *arguments, quiet=True))
+    for apk in sorted(built_at.rglob("*.apk")):
+        print(f"  {shown(apk)}", flush=True)
+        pocketbuild(options, "apk", str(apk))
     stages = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in built["runs"][-1]["stage_s"].items())
     print(f"  stages of the last build: {stages}")
-    print(f"  log: {shown(OUT / 'built')}, transcript and service data: {shown(OUT / 'data')}")
+    print(
+        f"  log: {shown(built_at / 'build.log')}; transcript and service data: {shown(options.out / 'data')}"
+    )
 
 
 def phone(device: str, options: argparse.Namespace) -> list[str]:
     return ["--device", device, *(["--route", options.route] if options.route else [])]
 
 
-def pocketbuild(*arguments: str, quiet: bool = False) -> str:
+def pocketbuild(options: argparse.Namespace, *arguments: str, quiet: bool = False) -> str:
     """Run the command as anyone would; `quiet` hands its standard output back instead of showing it."""
-    environment = os.environ | {"POCKETBUILD_DATA_DIR": str(OUT / "data"), "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | {"POCKETBUILD_DATA_DIR": str(options.out / "data"), "PYTHONUNBUFFERED": "1"}
     done = subprocess.run(
         [str(COMMAND), *arguments],
         env=environment,
@@ -114,7 +123,7 @@ def pocketbuild(*arguments: str, quiet: bool = False) -> str:
 
 def say_what_next(options: argparse.Namespace) -> None:
     step("Done")
-    print(f"  the repaired project: {shown(WORKSPACE)}")
+    print(f"  the repaired project: {shown(options.out / 'workspace')}")
     if not options.device:
         print("  on a phone:   scripts/run --device SERIAL     (see `.venv/bin/pocketbuild phone list`)")
     if not options.provider:
@@ -123,7 +132,7 @@ def say_what_next(options: argparse.Namespace) -> None:
 
 
 def shown(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def step(text: str) -> None:
