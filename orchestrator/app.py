@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from orchestrator import problem
+from orchestrator import elsewhere, problem
 from orchestrator.access import AccessCheck
 from orchestrator.bell import Bells
 from orchestrator.desk import FrontDesk
@@ -61,6 +61,7 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         responses={"default": {"model": problem.Problem, "description": "Why it was not done."}},
     )
     problem.register(app)
+    elsewhere.register(app)
     for router in (builds.router, logs.router, artifacts.router, workspaces.router, phones.router):
         # A limit of the whole app would answer before the access check does.
         app.include_router(router, max_body_size=settings.limits.body_bytes)

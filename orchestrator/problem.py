@@ -7,12 +7,13 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
+from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builder_bridge.errors import BridgeError
-from orchestrator.errors import Refusal, TooLarge
+from orchestrator.errors import NotReady, Refusal, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -51,6 +52,7 @@ def register(app: FastAPI) -> None:
     """Let every error of an app leave it as a problem."""
     app.add_exception_handler(Refusal, _on_refusal)
     app.add_exception_handler(BridgeError, _on_bridge_error)
+    app.add_exception_handler(DBAPIError, _on_outage)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_defect)
@@ -97,6 +99,11 @@ async def _on_bridge_error(request: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, BridgeError)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if not fault.may_have_run else HTTPStatus.BAD_GATEWAY
     return _response(status, fault.code, str(fault), fault.hint, _id_of(request))
+
+
+async def _on_outage(request: Request, fault: Exception) -> JSONResponse:
+    refusal = NotReady("the database does not answer", code="database_unavailable")
+    return problem_response(refusal, _id_of(request))
 
 
 async def _on_invalid(request: Request, fault: Exception) -> JSONResponse:

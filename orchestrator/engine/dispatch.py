@@ -8,12 +8,14 @@ workflow engine's own queues are polled and see only the head of each partition.
 import time
 
 import structlog
-from dbos import DBOS, SetWorkflowID
+from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
 
 from orchestrator import bell
 from orchestrator.engine import lease
+from orchestrator.engine.outage import outlast_outages
 from orchestrator.engine.resources import EngineResources
 from orchestrator.engine.run_on_phone import run_on_phone
+from orchestrator.store.records import BuildRow
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +33,7 @@ class Dispatcher:
         ring = stores.bells.of("builds")
         while True:
             rung = ring.listen()
-            await self.once()
+            await outlast_outages(self.once)
             await bell.wait(rung, stores.settings.dispatch_poll_s)
 
     async def once(self) -> None:
@@ -44,14 +46,26 @@ class Dispatcher:
             stores.ring_build(placement.build_id)
         host = self._resources.host_id
         held = await stores.database.run(lambda c: lease.held_by_host(c, host))
-        for _phone, build in held:
+        for phone, build in held:
             if build.run_id not in self._begun:
-                await self._begin(build.id, build.run_id, build.request_id)
+                await self._begin(build, phone.address)
         self._begun &= {build.run_id for _phone, build in held}
 
-    async def _begin(self, build_id: str, run_id: str, request_id: str | None) -> None:
+    async def _begin(self, build: BuildRow, address: str) -> None:
+        run_id = build.run_id
         self._begun.add(run_id)
         if await DBOS.get_workflow_status_async(run_id) is not None:
             return  # begun before a crash; the engine takes it up by itself
-        with SetWorkflowID(run_id):
-            await DBOS.start_workflow_async(run_on_phone, build_id, run_id, request_id)
+        work = (build.id, run_id, build.request_id)
+        with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=address):
+            if self._resources.stores.database.is_sqlite:
+                await DBOS.start_workflow_async(run_on_phone, *work)
+            else:
+                # What is started directly is recovered by whichever host is quickest; a host's own
+                # queue keeps it on the host of its phone.
+                await DBOS.enqueue_workflow_async(queue_of(self._resources.host_id), run_on_phone, *work)
+
+
+def queue_of(host_id: str) -> str:
+    """Name the queue on which only this host works."""
+    return f"host.{host_id}"

@@ -11,7 +11,7 @@ import structlog
 from anyio import to_thread
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
-from orchestrator.engine.dispatch import Dispatcher
+from orchestrator.engine.dispatch import Dispatcher, queue_of
 from orchestrator.engine.janitor import Janitor
 from orchestrator.engine.phone import OpenPhone, PhoneLines
 from orchestrator.engine.phone_watch import PhoneWatch
@@ -48,6 +48,7 @@ async def open_engine(stores: Stores, open_phone: OpenPhone) -> AsyncIterator[En
     The caller holds the data folder's lock. Runs of this host that a crash interrupted are taken up
     at once.
     """
+    settings = stores.settings
     async with anyio.create_task_group() as tasks:
         resources = EngineResources(stores, PhoneLines(open_phone, tasks))
         with bound(resources):
@@ -55,6 +56,12 @@ async def open_engine(stores: Stores, open_phone: OpenPhone) -> AsyncIterator[En
             await janitor.register_host()
             _launch(stores)
             try:
+                if not stores.database.is_sqlite:
+                    await DBOS.register_queue_async(
+                        queue_of(resources.host_id),
+                        partition_concurrency=1,
+                        polling_interval_sec=settings.dispatch_poll_s,
+                    )
                 tasks.start_soon(PhoneWatch(resources).run)
                 tasks.start_soon(janitor.run)
                 tasks.start_soon(Dispatcher(resources).run)
@@ -86,6 +93,6 @@ def _launch(stores: Stores) -> None:
     DBOS(config=config)
     engine_log.handlers.clear()
     engine_log.propagate = True
-    DBOS.listen_queues([])
+    DBOS.listen_queues([] if stores.database.is_sqlite else [queue_of(settings.lab.host_id)])
     DBOS.launch()
     engine_log.handlers.clear()

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 
 import anyio
 import structlog
-from anyio import to_thread
 
 from builder_bridge.build import BuildSpec, RunId
 from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable
-from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.patience import Patience
 from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.resources import EngineResources, Stores
+from orchestrator.engine.sharing import get_shared
+from orchestrator.errors import Refusal
 from orchestrator.store import builds as build_store
 from orchestrator.store.records import BuildRow, Outcome, RunRow
 from orchestrator.store.tables import phones
@@ -62,7 +62,11 @@ async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> d
         return {"outcome": Outcome.CANCELLED.value, "cause": "cancelled before the phone was asked"}
     await mark(stores, build_id, "scan")
     began_s = time.monotonic()
-    snapshot = await to_thread.run_sync(_snapshot, stores, job.build)
+    try:
+        snapshot = await get_shared(stores, job.build)
+    except Refusal as fault:
+        cause = f"{fault.reason_code}: {fault}"
+        return {"outcome": Outcome.REFUSED.value, "cause": cause, "hint": fault.hint}
     scan_s = time.monotonic() - began_s
     await mark(stores, build_id, "upload")
     began_s = time.monotonic()
@@ -136,7 +140,3 @@ def given_up(fault: BridgeError) -> dict[str, Any]:
         "hint": fault.hint,
         "fence": outcome is Outcome.LOST,
     }
-
-
-def _snapshot(stores: Stores, build: BuildRow) -> Snapshot:
-    return stores.workspaces.get(build.fingerprint, build.project, str(build.spec["place"]))

@@ -1,13 +1,25 @@
-"""Keeps a host's house: heartbeat, lost hosts, retention, half-received files."""
+"""Keeps a host's house: its heartbeat, hosts that are lost, and what is kept for how long."""
 
 import time
 import uuid
+from pathlib import Path
+from typing import Any
 
 import anyio
+import sqlalchemy as sa
 import structlog
+from anyio import to_thread
+from dbos import DBOS
 
+from orchestrator.engine import ending, lease, retention
+from orchestrator.engine.outage import outlast_outages
 from orchestrator.engine.resources import EngineResources
+from orchestrator.errors import DataFolderTaken
+from orchestrator.settings import Lab
+from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
+from orchestrator.store.records import Phase
+from orchestrator.store.tables import hosts, phones
 
 log = structlog.get_logger(__name__)
 
@@ -17,21 +29,95 @@ class Janitor:
 
     def __init__(self, resources: EngineResources) -> None:
         self._resources = resources
-        self._process_id = uuid.uuid4().hex
+        self._stores = resources.stores
+        self._lab = self._stores.settings.lab
+        self._process_id = ""
 
     async def register_host(self) -> None:
-        """Write that this process is the host, before it takes up any run."""
-        lab = self._resources.stores.settings.lab
-        await self._resources.stores.database.run(
-            lambda c: phone_store.register_host(c, lab.host_id, self._process_id, lab.url, time.time())
-        )
+        """Become the host, before any run is taken up.
+
+        Raises `DataFolderTaken` where a living process with another data folder is the host already:
+        two would run every workflow twice.
+        """
+        folder = await to_thread.run_sync(_folder_id, self._stores.settings.data_dir)
+        self._process_id = f"{folder}:{uuid.uuid4().hex}"
+        now_s = time.time()
+
+        def register(connection: sa.Connection) -> None:
+            known = phone_store.get_host(connection, self._lab.host_id)
+            is_other = known is not None and not known.process_id.startswith(f"{folder}:")
+            if known is not None and is_other and now_s - known.heartbeat_s < self._lab.lost_after_s:
+                raise DataFolderTaken(
+                    f"another process is host {self._lab.host_id} of this database",
+                    hint="Give each host of a lab its own `lab.host_id`.",
+                )
+            phone_store.register_host(connection, self._lab.host_id, self._process_id, self._lab.url, now_s)
+
+        await self._stores.database.run(register)
 
     async def run(self) -> None:
         """Do all duties for as long as the engine runs."""
-        stores = self._resources.stores
-        lab = stores.settings.lab
+        async with anyio.create_task_group() as duties:
+            duties.start_soon(self._beat)
+            duties.start_soon(self._sweep)
+
+    async def _beat(self) -> None:
         while True:
-            await stores.database.run(
-                lambda c: phone_store.beat(c, lab.host_id, self._process_id, time.time())
-            )
-            await anyio.sleep(lab.heartbeat_s)
+            await outlast_outages(self._beat_once)
+            await anyio.sleep(self._lab.heartbeat_s)
+
+    async def _beat_once(self) -> None:
+        now_s = time.time()
+        is_mine = await self._stores.database.run(
+            lambda c: phone_store.beat(c, self._lab.host_id, self._process_id, now_s)
+        )
+        if not is_mine:
+            raise DataFolderTaken(f"another process has become host {self._lab.host_id}; this one stops")
+        for run_id in await self._stores.database.run(lambda c: give_up_lost_hosts(c, self._lab, now_s)):
+            await DBOS.cancel_workflow_async(run_id)
+            log.warning("run.reassigned", run_id=run_id)
+            self._stores.bells.ring("builds")
+
+    async def _sweep(self) -> None:
+        while True:
+            await anyio.sleep(self._stores.settings.retention.every_s)
+            await outlast_outages(lambda: retention.sweep(self._resources, dry_run=False))
+
+
+def give_up_lost_hosts(connection: sa.Connection, lab: Lab, now_s: float) -> list[str]:
+    """Take the phones of hosts without a heartbeat out of use; give the runs to be cancelled.
+
+    With `wait`, their builds stay with them until they are back. With `reassign`, the builds are
+    queued again and the phones fenced, for the old runs may still be alive there.
+    """
+    silent = hosts.update().where(hosts.c.heartbeat_s < now_s - lab.lost_after_s, hosts.c.lost_s.is_(None))
+    lost = [row[0] for row in connection.execute(silent.values(lost_s=now_s).returning(hosts.c.id))]
+    cancelled: list[str] = []
+    for host in lost:
+        log.warning("host.lost", host=host, policy=lab.lost_host)
+        if lab.lost_host == "reassign":
+            cancelled += _reassign(connection, host, now_s)
+        out: dict[str, Any] = {"state": "offline", "reason": f"its host {host} is lost"}
+        connection.execute(phones.update().where(phones.c.host == host).values(**out))
+    return cancelled
+
+
+def _reassign(connection: sa.Connection, host: str, now_s: float) -> list[str]:
+    given_up = []
+    for phone, build in lease.held_by_host(connection, host):
+        if build.state == Phase.FINISHED:
+            continue
+        reason = f"host {host} was lost"
+        build_store.update_run(connection, build.run_id, state="lost", detail=reason, finished_s=now_s)
+        lease.fence(connection, build.id, build.run_id)
+        ending.queue_again(connection, build, f"attempt {build.attempt} on {phone.address}: {reason}")
+        given_up.append(build.run_id)
+    return given_up
+
+
+def _folder_id(data_dir: Path) -> str:
+    """Name this data folder for ever, so that a restart on it is told from another machine."""
+    note = data_dir / "folder-id"
+    if not note.exists():
+        note.write_text(uuid.uuid4().hex[:16])
+    return note.read_text().strip()

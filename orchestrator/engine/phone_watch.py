@@ -15,6 +15,7 @@ from builder_bridge.errors import BridgeError, UnknownRun
 from builder_bridge.prefix.contract import Contract
 from orchestrator import bell
 from orchestrator.engine import lease
+from orchestrator.engine.outage import outlast_outages
 from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.resources import EngineResources
 from orchestrator.store import phones as phone_store
@@ -44,7 +45,7 @@ class PhoneWatch:
         ring = stores.bells.of("phones")
         while True:
             rung = ring.listen()
-            await bell.wait(rung, await self.once())
+            await bell.wait(rung, await outlast_outages(self.once))
 
     async def once(self) -> float:
         """Probe what is due; give the seconds until the next one is."""

@@ -12,18 +12,13 @@ from typing import Any
 import anyio
 import structlog
 from dbos import DBOS, StepOptions
-from sqlalchemy.exc import DBAPIError
 
 from orchestrator.engine import ending, follow, handover, harvest
+from orchestrator.engine.outage import is_outage
 from orchestrator.engine.resources import current
 
 StepOutput = dict[str, Any]
 """What the engine stores of a step; plain JSON."""
-
-
-def _may_pass(fault: BaseException) -> bool:
-    """Repeat a step after trouble with the database or a disk; a fault of the program is not repeated."""
-    return isinstance(fault, DBAPIError | OSError)
 
 
 RETRY: StepOptions = {
@@ -31,7 +26,7 @@ RETRY: StepOptions = {
     "max_attempts": 40,
     "interval_seconds": 0.25,
     "backoff_rate": 1.3,
-    "should_retry": _may_pass,
+    "should_retry": is_outage,
 }
 
 

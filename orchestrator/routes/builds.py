@@ -12,6 +12,7 @@ from builder_bridge.build import BuildSpec
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.access import Permission, Principal
 from orchestrator.desk import BuildView, Wish, need
+from orchestrator.engine.sharing import share
 from orchestrator.errors import BadRequest
 from orchestrator.routes.context import PrincipalDep, RequestIdDep, Service, ServiceDep
 from orchestrator.schema import BuildAccepted, BuildPage, BuildReply, BuildRequest, build_fields
@@ -43,6 +44,7 @@ async def create_build(
     """
     need(principal, Permission.WRITE)
     snapshot = await _take_in(service, principal, body)
+    await share(service.stores, snapshot)
     wish = Wish(
         snapshot=snapshot,
         spec=BuildSpec(

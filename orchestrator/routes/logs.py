@@ -4,11 +4,12 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from orchestrator.access import Principal
+from orchestrator.elsewhere import stay_or_go
 from orchestrator.errors import NotFound
 from orchestrator.feed import parse_position
 from orchestrator.ranges import RangeOfBytes, answer_range
@@ -29,6 +30,7 @@ Offset = Annotated[int | None, Query(ge=0, le=MAX_OFFSET)]
 @router.get("/log", response_class=PlainTextResponse)
 async def read_log(
     build_id: str,
+    request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     offset: Offset = None,
@@ -38,6 +40,7 @@ async def read_log(
     """Give the log's bytes as they came from the phone, whole or from an offset, or a `Range` of them."""
     build = await service.desk.get(principal, build_id)
     run_id = _run_id(build, attempt)
+    await stay_or_go(service.stores, run_id, request)
     size = service.stores.logs.size_bytes(run_id)
     span = (
         answer_range(range_, size) if offset is None else RangeOfBytes(min(offset, size), size, size, False)
@@ -65,6 +68,7 @@ async def read_log(
 @router.get("/log/lines")
 async def read_log_lines(
     build_id: str,
+    request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     first: Annotated[int, Query(ge=-(10**9), le=10**9, description="Negative counts from the end.")] = -200,
@@ -73,13 +77,16 @@ async def read_log_lines(
 ) -> LineReply:
     """Give lines of the log; without arguments its tail."""
     build = await service.desk.get(principal, build_id)
-    found = await to_thread.run_sync(service.stores.logs.lines, _run_id(build, attempt), first, count)
+    run_id = _run_id(build, attempt)
+    await stay_or_go(service.stores, run_id, request)
+    found = await to_thread.run_sync(service.stores.logs.lines, run_id, first, count)
     return LineReply(first=found.first, lines=list(found.lines), total=found.total)
 
 
 @router.get("/log/search")
 async def search_log(
     build_id: str,
+    request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     pattern: Annotated[str, Query(min_length=1, max_length=1000)],
@@ -88,14 +95,16 @@ async def search_log(
 ) -> SearchReply:
     """Find the lines that match a regular expression (RE2 syntax)."""
     build = await service.desk.get(principal, build_id)
-    lines, hits, total = await to_thread.run_sync(
-        service.stores.logs.search, _run_id(build, attempt), pattern, max_hits
-    )
+    run_id = _run_id(build, attempt)
+    await stay_or_go(service.stores, run_id, request)
+    search = service.stores.logs.search
+    lines, hits, total = await to_thread.run_sync(search, run_id, pattern, max_hits)
     return SearchReply(lines=list(lines), hits=hits, total=total)
 
 
 async def checked_feed(
     build_id: str,
+    request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     offset: Offset = None,
@@ -103,7 +112,8 @@ async def checked_feed(
 ) -> AsyncIterator[ServerSentEvent]:
     """Give the feed of a build that the asker may see, while a refusal can still be a status."""
     position = parse_position(last_event_id, offset)
-    await service.desk.get(principal, build_id)
+    build = await service.desk.get(principal, build_id)
+    await stay_or_go(service.stores, _run_id(build, position.attempt), request)
     return service.feed.follow(principal, build_id, position)
 
 

@@ -58,6 +58,27 @@ class ArtifactStore:
             async for piece in self.read(sha256, 0, size):
                 await to_thread.run_sync(file.write, piece)
 
+    async def put_workspace(self, archive: Path, fingerprint: str) -> None:
+        """Take the archive of a workspace, so that every host of a lab can have it."""
+        await obstore.put_async(self._store, f"workspaces/{fingerprint}.zip", archive)
+
+    async def get_workspace(self, fingerprint: str, destination: Path) -> None:
+        """Write the archive of a workspace into a file; raises `NotFound`."""
+        try:
+            answer = await obstore.get_async(self._store, f"workspaces/{fingerprint}.zip")
+        except FileNotFoundError as fault:
+            raise NotFound(f"no host shares workspace {fingerprint}", code="unknown_workspace") from fault
+        with destination.open("wb") as file:
+            async for piece in answer.stream(CHUNK_BYTES):
+                await to_thread.run_sync(file.write, bytes(piece))
+
+    async def remove_workspace(self, fingerprint: str) -> None:
+        """Delete the archive of a workspace, where there is one."""
+        try:
+            await obstore.delete_async(self._store, f"workspaces/{fingerprint}.zip")
+        except FileNotFoundError:
+            return
+
     async def remove(self, sha256: str) -> None:
         """Delete a content; one that is not there is no fault."""
         try:

@@ -18,7 +18,8 @@ from tests.orchestrator.fakes import folder_phones
 async def serve(data_dir: Path, phones: Path) -> None:
     settings = load_settings(data_dir=data_dir).settings
     set_up_logs(settings)
-    async with serving(create_app(settings, folder_phones(phones)), "127.0.0.1", 0) as url:
+    port = settings.port if "port" in settings.model_fields_set else 0
+    async with serving(create_app(settings, folder_phones(phones)), "127.0.0.1", port) as url:
         partial = data_dir / "url.part"
         partial.write_text(url)
         partial.replace(data_dir / "url")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from builder_bridge.box import remove
+from builder_bridge.box import Box, find, remove
 from orchestrator.cli.box import box
 from tests.box.fixtures import require_box
 
@@ -29,8 +29,14 @@ def test_where_there_are_no_boxes_status_says_how_to_start_one(
     assert json.loads(CliRunner().invoke(box, ["status", "--json"]).output) == []
 
 
+def running(name: str) -> Box:
+    found = find(name)
+    assert found is not None
+    return found
+
+
 @pytest.mark.box
-def test_a_box_goes_up_runs_commands_goes_down_and_away() -> None:
+def test_a_box_goes_up_runs_commands_goes_down_and_away(tmp_path: Path) -> None:
     require_box()
     name = f"cli-{Path('/proc/self').resolve().name}"
     command = [sys.executable, "-m", "orchestrator", "box"]
@@ -44,6 +50,13 @@ def test_a_box_goes_up_runs_commands_goes_down_and_away() -> None:
         assert name in [one["name"] for one in json.loads(call("status", "--json").stdout)]
         in_box = call("shell", "--name", name, "echo $USER; exit 3")
         assert (in_box.returncode, in_box.stdout) == (3, "shell\n")
+        key = "QUFBQQ== someone@somewhere"
+        (tmp_path / "adbkey.pub").write_text(key)
+        assert (
+            call("allow", "--name", name, str(tmp_path / "adbkey.pub")).stdout
+            == f"Box {name} knows 1 more key\n"
+        )
+        assert (running(name).root / "data/misc/adb/adb_keys").read_text() == f"{key}\n"
         assert call("shell", "--name", name, "echo", "two  words").stdout == "two  words\n"
         assert json.loads(call("down", "--name", name, "--json").stdout) == {
             "name": name,

@@ -1,0 +1,137 @@
+"""What is kept for how long: ended builds by age and size, and what no build needs any more.
+
+Nothing that a waiting or running build needs is ever touched. A dry run says what would go.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+import structlog
+from anyio import to_thread
+from dbos import DBOS
+
+from orchestrator.engine.resources import EngineResources
+from orchestrator.settings import Retention
+from orchestrator.store import owned
+from orchestrator.store.records import Phase
+from orchestrator.store.tables import artifacts, builds, idempotency, runs, webhooks
+
+log = structlog.get_logger(__name__)
+DAY_S = 86_400.0
+IDLE_S = DAY_S
+"""How long an uploaded workspace or blob is kept for a build that has yet to be asked for."""
+AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An ended build as retention sees it."""
+
+    id: str
+    finished_s: float
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What went, or would go."""
+
+    builds: tuple[str, ...]
+    artifacts: tuple[str, ...]
+    workspaces: tuple[str, ...]
+    blob_bytes: int
+    is_dry_run: bool
+
+
+def choose_expired(ended: Sequence[Ended], keep: Retention, now_s: float) -> list[str]:
+    """Choose which ended builds go: all past the age, then the oldest until the rest fits the size."""
+    newest_first = sorted(ended, key=lambda build: (build.finished_s, build.id), reverse=True)
+    expired: list[str] = []
+    kept_bytes = 0
+    for build in newest_first:
+        is_old = keep.max_age_days is not None and now_s - build.finished_s > keep.max_age_days * DAY_S
+        is_too_much = keep.max_bytes is not None and kept_bytes + build.size_bytes > keep.max_bytes
+        if is_old or is_too_much:
+            expired.append(build.id)
+        else:
+            kept_bytes += build.size_bytes
+    return expired
+
+
+async def sweep(resources: EngineResources, *, dry_run: bool, now_s: float | None = None) -> Swept:
+    """Remove what retention does not keep; with `dry_run`, only say what that is."""
+    stores = resources.stores
+    now_s = time.time() if now_s is None else now_s
+    ended = await stores.database.run(_ended)
+    expired = choose_expired(ended, stores.settings.retention, now_s)
+    contents = await stores.database.run(lambda c: _contents_of_only(c, expired))
+    workspaces = await to_thread.run_sync(stores.workspaces.fingerprints)
+    needed = await stores.database.run(lambda c: _needed_workspaces(c, expired))
+    idle = [name for name, used_s in workspaces if name not in needed and now_s - used_s > IDLE_S]
+    if not dry_run:
+        await _remove(resources, expired, contents, idle)
+    blob_bytes = await to_thread.run_sync(
+        lambda: stores.workspaces.remove_unused_blobs(IDLE_S, dry_run=dry_run)
+    )
+    if expired and not dry_run:
+        log.info("builds.removed", count=len(expired), artifacts=len(contents), workspaces=len(idle))
+    return Swept(tuple(expired), tuple(contents), tuple(idle), blob_bytes, dry_run)
+
+
+async def _remove(
+    resources: EngineResources, expired: list[str], contents: list[str], idle: list[str]
+) -> None:
+    stores = resources.stores
+    for start in range(0, len(expired), AT_ONCE):
+        some = expired[start : start + AT_ONCE]
+        run_ids = await stores.database.run(lambda c, some=some: _delete(c, some))  # type: ignore[misc]
+        await DBOS.delete_workflows_async(run_ids)
+        for run_id in run_ids:
+            await to_thread.run_sync(stores.logs.remove, run_id)
+    still = set(await stores.database.run(_all_contents))
+    for sha256 in contents:
+        if sha256 not in still:
+            await stores.artifacts.remove(sha256)
+    for fingerprint in idle:
+        await to_thread.run_sync(stores.workspaces.remove, fingerprint)
+        await stores.artifacts.remove_workspace(fingerprint)
+        await stores.database.run(lambda c, name=fingerprint: owned.forget(c, name))  # type: ignore[misc]
+    await to_thread.run_sync(stores.workspaces.sweep_incoming, IDLE_S)
+
+
+def _ended(connection: sa.Connection) -> list[Ended]:
+    query = sa.select(builds.c.id, builds.c.finished_s, builds.c.size_bytes)
+    found = connection.execute(query.where(builds.c.state == Phase.FINISHED.value))
+    return [Ended(row[0], row[1] or 0.0, row[2]) for row in found]
+
+
+def _contents_of_only(connection: sa.Connection, expired: list[str]) -> list[str]:
+    """Give the contents that only these builds made."""
+    gone = set(expired)
+    holders: dict[str, set[str]] = {}
+    for build_id, sha256 in connection.execute(sa.select(artifacts.c.build_id, artifacts.c.sha256)):
+        holders.setdefault(sha256, set()).add(build_id)
+    return sorted(sha256 for sha256, makers in holders.items() if makers <= gone)
+
+
+def _all_contents(connection: sa.Connection) -> list[str]:
+    return [row[0] for row in connection.execute(sa.select(artifacts.c.sha256).distinct())]
+
+
+def _needed_workspaces(connection: sa.Connection, expired: list[str]) -> set[str]:
+    gone = set(expired)
+    rows = connection.execute(sa.select(builds.c.id, builds.c.fingerprint))
+    return {fingerprint for build_id, fingerprint in rows if build_id not in gone}
+
+
+def _delete(connection: sa.Connection, expired: list[str]) -> list[str]:
+    found = connection.execute(sa.select(runs.c.id).where(runs.c.build_id.in_(expired)))
+    run_ids = [row[0] for row in found]
+    for table in (runs, artifacts, idempotency, webhooks):
+        connection.execute(table.delete().where(table.c.build_id.in_(expired)))
+    connection.execute(
+        builds.delete().where(builds.c.id.in_(expired), builds.c.state == Phase.FINISHED.value)
+    )
+    return run_ids

@@ -1,0 +1,153 @@
+"""`pocketbuild phone` against a fake phone, as a user calls it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio.from_thread
+import pytest
+
+from builder_bridge.box.network import free_loopback_port
+from tests.fakes_adb import FakePhone, open_phone
+
+Pocketbuild = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def phone() -> Iterator[FakePhone]:
+    with (
+        anyio.from_thread.start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(open_phone()) as fake,
+    ):
+        yield fake
+
+
+@pytest.fixture
+def pocketbuild(tmp_path: Path) -> Pocketbuild:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("ADB", "ANDROID"))
+    }
+    environment |= {
+        "HOME": str(tmp_path),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+        "ANDROID_ADB_SERVER_PORT": str(free_loopback_port()),
+        "PATH": "/nonexistent",
+    }
+
+    def run(*arguments: str, stdin: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "orchestrator", "phone", *arguments],
+            input=stdin,
+            env=environment | more,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def test_a_connected_phone_is_remembered_by_its_serial_not_its_address(
+    phone: FakePhone, pocketbuild: Pocketbuild
+) -> None:
+    connected = pocketbuild("connect", phone.address, "--json")
+    assert json.loads(connected.stdout) == {"serial": "FAKE0001", "model": "Fake", "key": None}
+    [seen] = json.loads(pocketbuild("list", "--json").stdout)["phones"]
+    assert (seen["serial"], seen["state"], seen["address"]) == ("FAKE0001", "device", phone.address)
+    by_serial = pocketbuild("shell", "--phone", "FAKE0001", "echo found")
+    assert (by_serial.returncode, by_serial.stdout) == (0, "found\n")
+    phone.serial = "OTHER"
+    other = pocketbuild("shell", "--phone", "FAKE0001", "echo found")
+    assert (other.returncode, other.stdout) == (4, "")
+    assert "OTHER answers there" in other.stderr
+
+
+def test_a_remembered_phone_that_is_away_is_listed_with_the_reason(
+    phone: FakePhone, pocketbuild: Pocketbuild
+) -> None:
+    assert pocketbuild("connect", phone.address).returncode == 0
+    phone.wants_auth = True
+    [seen] = json.loads(pocketbuild("list", "--json").stdout)["phones"]
+    assert seen["state"] == "device_unauthorized"
+
+
+def test_a_command_has_its_own_streams_and_exit_code(phone: FakePhone, pocketbuild: Pocketbuild) -> None:
+    done = pocketbuild("shell", "--phone", phone.address, "cat; echo err >&2; exit 9", stdin="in")
+    assert (done.returncode, done.stdout, done.stderr) == (9, "in", "err\n")
+
+
+def test_several_words_are_a_program_and_its_arguments(phone: FakePhone, pocketbuild: Pocketbuild) -> None:
+    done = pocketbuild("shell", "--phone", phone.address, "printf", "%s|", "a b", "$HOME;", "'")
+    assert done.stdout == "a b|$HOME;|'|"
+
+
+def test_a_command_as_json_is_one_document(phone: FakePhone, pocketbuild: Pocketbuild) -> None:
+    done = pocketbuild("shell", "--phone", phone.address, "--json", "echo out; exit 3")
+    assert json.loads(done.stdout) == {"exit_code": 3, "stdout": "out\n", "stderr": ""}
+    assert done.returncode == 3
+
+
+def test_info_tells_what_the_phone_is(phone: FakePhone, pocketbuild: Pocketbuild) -> None:
+    told = json.loads(pocketbuild("info", phone.address, "--json").stdout)
+    assert told["serial"] == "FAKE0001"
+    assert told["line_mb_per_s"] > 0
+    assert "shell_v2" in told["features"]
+
+
+def test_a_phone_out_of_reach_is_told_with_the_next_step(pocketbuild: Pocketbuild) -> None:
+    port = free_loopback_port()
+    plain = pocketbuild("info", f"127.0.0.1:{port}")
+    assert plain.returncode == 4
+    assert "no adbd listens there" in plain.stderr
+    assert "Switch on debugging" in plain.stderr
+    document = json.loads(pocketbuild("info", f"127.0.0.1:{port}", "--json").stdout)
+    assert document["error"]["code"] == "device_refused"
+
+
+def test_where_there_is_no_phone_the_list_says_how_to_get_one(pocketbuild: Pocketbuild) -> None:
+    assert "pocketbuild phone connect HOST:PORT" in pocketbuild("list").stdout
+    assert json.loads(pocketbuild("list", "--json").stdout) == {"phones": []}
+
+
+def make_adb(folder: Path, script: str) -> str:
+    program = folder / "adb"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_pairing_goes_through_an_adb_that_can(tmp_path: Path, pocketbuild: Pocketbuild) -> None:
+    adb = make_adb(
+        tmp_path,
+        f"""case $1 in
+        version) echo "Android Debug Bridge version 1.0.41"; echo "Version 35.0.2-12147458";;
+        pair) read code; echo "$2 $code $ANDROID_ADB_SERVER_PORT" > {tmp_path}/seen
+            echo "Enter pairing code: Successfully paired to $2 [guid=adb-X]";;
+        kill-server) echo $ANDROID_ADB_SERVER_PORT > {tmp_path}/killed;;
+        esac""",
+    )
+    done = pocketbuild("pair", "192.168.1.9:37099", "123456", "--json", ADB=adb)
+    assert json.loads(done.stdout)["adb"] == "Successfully paired to 192.168.1.9:37099 [guid=adb-X]"
+    address, code, port = (tmp_path / "seen").read_text().split()
+    assert (address, code) == ("192.168.1.9:37099", "123456")
+    assert (tmp_path / "killed").read_text().split() == [port], "only the server that was started is ended"
+    assert port != "5037"
+
+
+def test_a_refused_pairing_and_an_adb_too_old_are_told_apart(
+    tmp_path: Path, pocketbuild: Pocketbuild
+) -> None:
+    version = 'version) echo "Version {}.0.0";;'
+    refusing = make_adb(
+        tmp_path, f"case $1 in {version.format(34)} pair) echo 'Failed: Wrong password'; exit 1;; esac"
+    )
+    refused = pocketbuild("pair", "192.168.1.9:37099", "1", ADB=refusing)
+    assert refused.returncode == 4
+    assert "Failed: Wrong password" in refused.stderr
+    old = make_adb(tmp_path, f"case $1 in {version.format(29)} esac")
+    too_old = pocketbuild("pair", "192.168.1.9:37099", "1", ADB=old)
+    assert "found: " + old + " (29)" in too_old.stderr
