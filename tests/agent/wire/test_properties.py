@@ -32,16 +32,52 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 ARGUMENTS = st.dictionaries(st.text(UNICODE, max_size=8), JSON_VALUES, max_size=4)
 KEYS = st.sampled_from(
-    "type index id call_id item_id output_index delta choices message content text tool_calls function name "
-    "arguments partial_json candidates parts functionCall args item response output status usage error "
-    "finish_reason stop_reason content_block".split()
+    [
+        "type",
+        "index",
+        "id",
+        "call_id",
+        "item_id",
+        "output_index",
+        "delta",
+        "choices",
+        "message",
+        "content",
+        "text",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "partial_json",
+        "candidates",
+        "parts",
+        "functionCall",
+        "args",
+        "item",
+        "response",
+        "output",
+        "status",
+        "usage",
+        "error",
+        "finish_reason",
+        "stop_reason",
+        "content_block",
+    ]
 )
 VALUES = st.sampled_from(
     [
         *("", "f", "{}", '{"a":1}', "\ud83d", None, True, -1, 0, 1, 1.5),
-        *"stop tool_calls function_call tool_use message_delta content_block_start content_block_delta".split(),
-        *"response.output_item.added response.output_item.done response.output_text.delta".split(),
-        *"response.function_call_arguments.delta response.completed".split(),
+        *[
+            "stop",
+            "tool_calls",
+            "function_call",
+            "tool_use",
+            "message_delta",
+            "content_block_start",
+            "content_block_delta",
+        ],
+        *["response.output_item.added", "response.output_item.done", "response.output_text.delta"],
+        *["response.function_call_arguments.delta", "response.completed"],
     ]
 )
 ODD_EVENTS: st.SearchStrategy[Any] = st.dictionaries(
