@@ -8,7 +8,16 @@ from builder_bridge.log.places import NOWHERE, PathMap
 from builder_bridge.log.problem import LogReport, Outcome, Problem
 from builder_bridge.log.rendering import digest_to_json, previous_from_json, render_text
 from builder_bridge.log.root_causes import group
-from builder_bridge.log.verdict import BuildFacts, Changes, Digest, Fault, PreviousBuild, RootCause, TaskRun
+from builder_bridge.log.verdict import (
+    RUNNING,
+    BuildFacts,
+    Changes,
+    Digest,
+    Fault,
+    PreviousBuild,
+    RootCause,
+    TaskRun,
+)
 
 __all__ = [
     "BuildFacts",
@@ -96,8 +105,12 @@ def _changes(
 
 
 def _cheaper_check(report: LogReport, tasks: Sequence[TaskRun]) -> TaskRun | None:
-    """Give the task to run alone until it passes: the first that failed."""
-    if not report.failed_tasks:
+    """Give the task to run alone until it passes: the first that failed, or that the end cut short."""
+    if report.outcome is Outcome.SUCCESS:
         return None
+    if not report.failed_tasks:
+        at_the_end = next((problem.task for problem in reversed(report.errors) if problem.task), None)
+        guess = TaskRun(at_the_end, RUNNING) if at_the_end else None
+        return next((task for task in tasks if task.outcome == RUNNING), guess)
     first = report.failed_tasks[0]
     return next((task for task in tasks if task.path == first), TaskRun(first, "FAILED"))

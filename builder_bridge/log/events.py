@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from builder_bridge.log.problem import Outcome
-from builder_bridge.log.verdict import TaskRun
+from builder_bridge.log.verdict import RUNNING, TaskRun
 
 MAX_EVENTS = 200_000
 _SOURCE = re.compile(r"[^'\n]*'([^'\n]+)'")
@@ -29,12 +29,14 @@ class CauseLink:
 
 @dataclass(frozen=True, slots=True)
 class GradleEvents:
-    """All that the events of one build say; `outcome` is unknown until Gradle told the end."""
+    """All that the events of one build say; `outcome` is unknown until Gradle told the end.
+
+    Tasks stand in the order in which they ended; those that never did come last and are `RUNNING`.
+    """
 
     gradle: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     tasks: tuple[TaskRun, ...] = ()
-    running: tuple[str, ...] = ()
     failures: tuple[tuple[CauseLink, ...], ...] = ()
     unread_lines: int = 0
 
@@ -70,7 +72,8 @@ def read_events(data: bytes) -> GradleEvents:
                 outcome = Outcome.SUCCESS if event.get("outcome") == "success" else Outcome.FAILED
             case _:
                 unread += 1
-    return GradleEvents(gradle, outcome, tuple(tasks), tuple(running), tuple(failures), unread)
+    tasks += [TaskRun(path, RUNNING) for path in running]
+    return GradleEvents(gradle, outcome, tuple(tasks), tuple(failures), unread)
 
 
 def _parse(raw: bytes) -> dict[str, Any]:

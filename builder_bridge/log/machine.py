@@ -155,13 +155,13 @@ class LineMachine:
             line = line[glued.end() :]
         finding = find(line, task)
         if finding is None:
-            self._take_shell(line[:HEAD_CHARS], log_line)
+            self._take_shell(line[:HEAD_CHARS], log_line, glued[1] if glued else None)
             return False
         self._message = OpenMessage(finding, log_line, glued[1] if glued else task())
         self._state = _State.MESSAGE
         return True
 
-    def _take_shell(self, head: str, log_line: int) -> None:
+    def _take_shell(self, head: str, log_line: int, task: str | None) -> None:
         caused = CAUSED_BY.match(head)
         if caused:
             self._last_cause = caused[1].strip()
@@ -169,7 +169,7 @@ class LineMachine:
             self.is_short_of_memory = True
         killed = gradle.match_killed(head)
         if killed and self._killed is None:
-            self._killed = OpenMessage(killed, log_line, None).close()
+            self._killed = OpenMessage(killed, log_line, task).close()
             if self._killed:
                 self._ledger.add(self._killed)
         launcher = gradle.match_launcher(head)

@@ -4,7 +4,7 @@ from typing import Any
 
 from builder_bridge.log.problem import Outcome, Problem
 from builder_bridge.log.root_causes import headline
-from builder_bridge.log.verdict import Changes, Digest, PreviousBuild, RootCause, TaskRun
+from builder_bridge.log.verdict import RUNNING, Changes, Digest, PreviousBuild, RootCause, TaskRun
 
 DEFAULT_BUDGET_CHARS = 2000
 MAX_LISTED_CAUSES = 200
@@ -157,6 +157,7 @@ def _since(changes: Changes) -> str:
 
 def _check(task: TaskRun) -> str:
     took = f" took {task.duration_s:.0f} s" if task.duration_s is not None else ""
+    took = " was running" if task.outcome == RUNNING else took
     return f'cheaper check: task="{task.path}"{took}'
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-GLUED_END = r"(?=/[\w.]|[ew]: |(?:warning|error): |ERROR: ?|AGPBI: )"
+GLUED_END = r"(?=/[\w.]|[ew]: |(?:warning|error): |ERROR: ?|AGPBI: |Killed\b)"
 """Before 4.6 Gradle prints the first message of a task on the task's own line, with nothing between."""
 
 _TASK = re.compile(rb"(?:> Task )?(:[^\s/\\]+?)(?:" + GLUED_END.encode() + rb"|[\s/\\]|$)")

@@ -25,6 +25,10 @@ class BuildFacts:
     spent: str | None = None
 
 
+RUNNING = "RUNNING"
+"""The outcome of a task that had begun and not ended when the log stops."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskRun:
     """One Gradle task of a build: its path, how it ended, and how long it took."""
