@@ -44,13 +44,16 @@ class Greeter:
         self._on_dialog = on_dialog
         self._tried = 0
         self._is_tls = False
+        self._may_ask = True
         self._is_dialog_open = False
 
     async def greet(self, answer_timeout_s: float, dialog_timeout_s: float) -> Greeting:
         """Come to an agreement. Raises the `PhoneUnavailable` that fits; nothing runs before.
 
-        The phone has `answer_timeout_s` for its answers and its owner `dialog_timeout_s` more.
+        The phone has `answer_timeout_s` for its answers and its owner `dialog_timeout_s` more; with
+        0 for the owner nobody is asked.
         """
+        self._may_ask = dialog_timeout_s > 0
         try:
             with anyio.fail_after(answer_timeout_s) as patience:
                 return await self._talk(patience, dialog_timeout_s)
@@ -95,13 +98,13 @@ class Greeter:
         return Greeting(banner, key.fingerprint if key else None, self._wire)
 
     async def _prove(self, token: bytes) -> None:
-        if self._is_dialog_open or not self._keys:
-            raise PhoneUnauthorized(f"{self._wire.name} does not allow this computer.")
-        if self._tried < len(self._keys):
+        if self._tried < len(self._keys) and not self._is_dialog_open:
             key = self._keys[self._tried]
             self._tried += 1
             self._protocol.sign(await anyio.to_thread.run_sync(key.sign, token))
             return
+        if self._is_dialog_open or not self._keys or not self._may_ask:
+            raise PhoneUnauthorized(f"{self._wire.name} does not allow this computer.")
         self._tried = 1
         self._is_dialog_open = True
         self._protocol.offer_key(self._keys[0].public_key)

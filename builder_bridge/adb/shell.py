@@ -6,7 +6,7 @@ you put into it. Packets of this protocol are kind (one byte), length (four, lit
 """
 
 import struct
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -140,11 +140,22 @@ async def spawn(
 async def run(adb: AdbConnection, command: str, stdin: Buffer | AsyncIterable[Buffer] = b"") -> ShellResult:
     """Run a command to its end and give its output whole; for long output iterate over `spawn`."""
     parts: dict[Stream, list[Buffer]] = {Stream.STDOUT: [], Stream.STDERR: []}
+    code = await pass_through(adb, command, stdin, lambda stream, data: parts[stream].append(data))
+    return ShellResult(code, b"".join(parts[Stream.STDOUT]), b"".join(parts[Stream.STDERR]))
+
+
+async def pass_through(
+    adb: AdbConnection,
+    command: str,
+    stdin: Buffer | AsyncIterable[Buffer],
+    on_output: Callable[[Stream, memoryview], None],
+) -> int:
+    """Run a command, give its output to `on_output` as it comes, and give its exit code."""
     async with spawn(adb, command) as process, beside(partial(_feed_stdin, process, stdin)):
         async for stream, data in process:
-            parts[stream].append(data)
+            on_output(stream, data)
     assert process.exit_code is not None
-    return ShellResult(process.exit_code, b"".join(parts[Stream.STDOUT]), b"".join(parts[Stream.STDERR]))
+    return process.exit_code
 
 
 async def _feed_stdin(process: ShellProcess, stdin: Buffer | AsyncIterable[Buffer]) -> None:

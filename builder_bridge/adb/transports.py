@@ -3,7 +3,8 @@
     HOST:PORT, tcp:HOST:PORT  adbd over TCP; goes on inside TLS where the phone asks for it
     usb:SERIAL, usb           a cable held by ourselves; alone, the only one
     server:SERIAL, server     a running adb server's phone; alone, its only one
-    SERIAL                    the adb server's phone of that serial number, else the cable's
+    SERIAL                    the adb server's phone of that serial number, else the cable's, else
+                              the one that was reached before, where it was found then
     nothing                   $ANDROID_SERIAL, else the only phone there is
 
 Plain adb-shell is within reach too: `connect_over` takes any of its transports.
@@ -12,6 +13,7 @@ Plain adb-shell is within reach too: `connect_over` takes any of its transports.
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import anyio
 
@@ -19,13 +21,14 @@ from builder_bridge.adb.blocking_wire import list_usb, open_usb
 from builder_bridge.adb.connection import PING_INTERVAL_S, WireConnection
 from builder_bridge.adb.greeting import Greeter
 from builder_bridge.adb.keys import AdbKey, load_keys
+from builder_bridge.adb.known_phones import load_known_phones
 from builder_bridge.adb.link import AdbConnection
 from builder_bridge.adb.protocol import AdbProtocol
 from builder_bridge.adb.server import connect_served, list_served
 from builder_bridge.adb.shell import run
 from builder_bridge.adb.waiting import beside
 from builder_bridge.adb.wires import Wire, open_tcp
-from builder_bridge.errors import PhoneUnavailable
+from builder_bridge.errors import PhoneChanged, PhoneUnavailable
 
 CONNECT_TIMEOUT_S = 10.0
 DIALOG_TIMEOUT_S = 60.0
@@ -44,23 +47,27 @@ async def connect(
     """Connect to a phone and let go of it at the end.
 
     `keys` are offered to a phone that asks for one; by default `load_keys()`. `on_dialog` hears
-    what the phone's owner is being asked, who has `dialog_timeout_s` to answer. Raises the
-    `PhoneUnavailable` that fits. A connection that dies later raises `PhoneLost` in all that is
-    under way, after three pings missed at the latest.
+    what the phone's owner is being asked, who has `dialog_timeout_s` to answer; with 0 nobody is
+    asked. Raises the `PhoneUnavailable` that fits. A connection that dies later raises `PhoneLost`
+    in all that is under way, after three pings missed at the latest.
     """
-    kind, rest = await _find(address)
-    if kind == "server":
-        async with connect_served(rest) as served:
+    way = await _find(address)
+    if way.kind == "server":
+        async with connect_served(way.place) as served:
             yield served
             return
     if keys is None:
         keys = await anyio.to_thread.run_sync(load_keys)
-    if kind == "usb":
-        wire: Wire = await open_usb(rest or None, timeout_s)
+    if way.kind == "usb":
+        wire: Wire = await open_usb(way.place or None, timeout_s)
     else:
-        host, _, port = rest.rpartition(":")
+        host, _, port = way.place.rpartition(":")
         wire = await open_tcp(host.strip("[]"), int(port), timeout_s)
     async with connect_over(wire, keys, timeout_s, dialog_timeout_s, ping_interval_s, on_dialog) as adb:
+        if way.expected_serial not in (None, adb.serial):
+            raise PhoneChanged(
+                f"{way.place} was {way.expected_serial}; now {adb.serial} answers there.", serial=adb.serial
+            )
         yield adb
 
 
@@ -86,33 +93,44 @@ async def connect_over(
             await wire.close()
 
 
-async def _find(address: str | None) -> tuple[str, str]:
-    """Tell which way an address takes: (tcp, HOST:PORT), (usb, SERIAL) or (server, SERIAL)."""
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """`kind` is tcp, usb or server; `place` HOST:PORT or a serial number."""
+
+    kind: str
+    place: str
+    expected_serial: str | None = None
+
+
+async def _find(address: str | None) -> _Way:
     address = address or os.environ.get("ANDROID_SERIAL") or ""
     kind, _, rest = address.partition(":")
     match kind:
         case "usb":
-            return kind, rest
+            return _Way(kind, rest)
         case "server":
-            return kind, rest or await _only_served()
+            return _Way(kind, rest or await _only_served())
         case "tcp":
             address = rest
     if address.rpartition(":")[2].isdecimal() and ":" in address:
-        return "tcp", address
+        return _Way("tcp", address)
     return await _find_serial(address)
 
 
-async def _find_serial(serial: str) -> tuple[str, str]:
+async def _find_serial(serial: str) -> _Way:
     try:
         served = [phone.serial for phone in await list_served()]
     except PhoneUnavailable:
         served = []
     cabled = [] if served else await anyio.to_thread.run_sync(list_usb)
-    found = [("server", name) for name in served] + [("usb", name) for name in cabled]
-    fitting = [way for way in found if serial in ("", way[1])]
+    found = [_Way("server", name) for name in served] + [_Way("usb", name) for name in cabled]
+    fitting = [way for way in found if serial in ("", way.place)]
     if len(fitting) == 1:
         return fitting[0]
-    there = ", ".join(f"{kind}:{name}" for kind, name in found) or "none"
+    known = await anyio.to_thread.run_sync(load_known_phones)
+    if serial in known:
+        return _Way("tcp", known[serial].address, serial)
+    there = ", ".join(f"{way.kind}:{way.place}" for way in found) or "none"
     wanted = f"No phone {serial}" if serial else "No phone" if not found else "More than one phone"
     raise PhoneUnavailable(
         f"{wanted} was found at an adb server or on USB. There: {there}.",

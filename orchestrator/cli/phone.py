@@ -1,0 +1,207 @@
+"""`pocketbuild phone`: which phones there are, how to get to them, and a command on one of them."""
+
+import json
+import logging
+import os
+import re
+import shlex
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import TypeVar
+
+import anyio
+import click
+import structlog
+
+from builder_bridge.adb import AdbConnection, connect, shell
+from builder_bridge.adb.known_phones import KnownPhone, remember_phone
+from builder_bridge.adb.line import line_speed
+from builder_bridge.adb.pairing import pair
+from builder_bridge.adb.phones import list_phones
+from builder_bridge.errors import BridgeError
+from orchestrator.cli.terminal import UNREACHABLE
+
+READ_BYTES = 64 << 10
+FACTS = {
+    "android": "ro.build.version.release",
+    "sdk": "ro.build.version.sdk",
+    "abi": "ro.product.cpu.abi",
+    "manufacturer": "ro.product.manufacturer",
+}
+T = TypeVar("T")
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
+_address = click.argument("address", required=False)
+
+
+@click.group()
+def phone() -> None:
+    """List, connect and inspect phones.
+
+    ADDRESS is HOST:PORT, usb:SERIAL, server:SERIAL (of a running adb server) or a bare serial number; by
+    default $ANDROID_SERIAL, or the only phone there is.
+    """
+
+
+@phone.command(name="list")
+@_json
+def list_command(as_json: bool) -> None:
+    """List phones at the adb server, on USB and those reached before, each with its state."""
+    phones = _run(list_phones, as_json)
+    if as_json:
+        click.echo(json.dumps({"phones": [asdict(seen) for seen in phones]}, indent=1))
+        return
+    if not phones:
+        click.echo("No phone was found. Connect one by USB, or by `pocketbuild phone connect HOST:PORT`.")
+    for seen in phones:
+        click.echo(f"{seen.serial:24} {seen.state:22} {seen.address:32} {seen.model}")
+        if seen.detail:
+            click.echo(f"    {seen.detail}")
+
+
+@phone.command(name="connect")
+@_address
+@click.option(
+    "--wait", "wait_s", default=60.0, show_default=True, help="Seconds the owner has to allow this computer."
+)
+@_json
+def connect_command(address: str | None, wait_s: float, as_json: bool) -> None:
+    """Connect to a phone, ask its owner if need be, and remember where it is."""
+
+    async def work() -> dict[str, object]:
+        async with connect(address, dialog_timeout_s=wait_s, on_dialog=_say) as adb:
+            return await _remember(adb, address)
+
+    found = _run(work, as_json)
+    _show(found, as_json)
+
+
+@phone.command(name="pair")
+@click.argument("address")
+@click.argument("code", required=False)
+@_json
+def pair_command(address: str, code: str | None, as_json: bool) -> None:
+    """Pair with the phone that shows ADDRESS and CODE under wireless debugging; once is enough.
+
+    This takes an adb of platform-tools 30 or newer; what it pairs is paired for Pocketbuild too. The
+    code is asked for when it is not given.
+    """
+    code = code or click.prompt("Code that the phone shows", hide_input=False, err=True)
+    told = _run(partial(pair, address, str(code)), as_json)
+    _show({"address": address, "paired": True, "adb": told}, as_json)
+
+
+@phone.command()
+@_address
+@_json
+def info(address: str | None, as_json: bool) -> None:
+    """Tell what a phone is, what its adbd can do and how fast the line to it is."""
+
+    async def work() -> dict[str, object]:
+        async with connect(address, on_dialog=_say) as adb:
+            return await _describe(adb)
+
+    _show(_run(work, as_json), as_json)
+
+
+@phone.command(name="shell", context_settings={"ignore_unknown_options": True})
+@click.option("--phone", "address", help="Which phone; see `pocketbuild phone --help`.")
+@click.option("--json", "as_json", is_flag=True, help="Print exit code and output as one JSON document.")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def shell_command(address: str | None, as_json: bool, command: tuple[str, ...]) -> None:
+    """Run COMMAND on a phone with this stdin, stdout, stderr and exit code.
+
+    One word is a line for the phone's shell; several are a program and its arguments, passed on as they
+    are. A phone that cannot be reached gives 4 and says so on stderr.
+    """
+    line = command[0] if len(command) == 1 else shlex.join(command)
+
+    async def work() -> int:
+        async with connect(address, on_dialog=_say) as adb:
+            if as_json:
+                result = await shell.run(adb, line, _stdin())
+                document = {
+                    "exit_code": result.exit_code,
+                    "stdout": result.stdout.decode("utf-8", "replace"),
+                    "stderr": result.stderr.decode("utf-8", "replace"),
+                }
+                click.echo(json.dumps(document, indent=1))
+                return result.exit_code
+            return await shell.pass_through(adb, line, _stdin(), _pass_on)
+
+    sys.exit(_run(work, as_json))
+
+
+async def _remember(adb: AdbConnection, address: str | None) -> dict[str, object]:
+    model = adb.banner.properties.get("ro.product.model") or adb.banner.properties.get("model", "")
+    is_tcp = address is not None and re.fullmatch(r"(tcp:)?.+:\d+", address) is not None
+    if is_tcp and not str(address).startswith(("usb:", "server:")):
+        place = str(address).removeprefix("tcp:")
+        known = KnownPhone(serial=adb.serial, address=place, key_fingerprint=adb.key_fingerprint, model=model)
+        await anyio.to_thread.run_sync(remember_phone, known)
+    return {"serial": adb.serial, "model": model, "key": adb.key_fingerprint}
+
+
+async def _describe(adb: AdbConnection) -> dict[str, object]:
+    facts: dict[str, object] = {"serial": adb.serial, "key": adb.key_fingerprint}
+    facts["model"] = adb.banner.properties.get("ro.product.model") or adb.banner.properties.get("model", "")
+    line = "; ".join(f"getprop {name}" for name in FACTS.values())
+    values = (await shell.run(adb, line)).stdout.decode("utf-8", "replace").splitlines()
+    facts |= dict(zip(FACTS, values, strict=False))
+    started = anyio.current_time()
+    await shell.run(adb, "true")
+    facts["shell_round_trip_ms"] = round((anyio.current_time() - started) * 1000, 1)
+    speed = await line_speed(adb)
+    facts["line_mb_per_s"] = round(speed / 1e6, 1) if speed < float("inf") else None
+    free = (await shell.run(adb, "df -k /data | tail -n 1")).stdout.split()
+    facts["free_mb"] = int(free[3]) // 1024 if len(free) > 3 and free[3].isdigit() else None
+    facts["features"] = sorted(adb.features)
+    return facts
+
+
+async def _stdin() -> AsyncIterator[bytes]:
+    """Give this command's stdin as it comes; none where it is a terminal, which would never end."""
+    if sys.stdin.isatty():
+        return
+    while data := await anyio.to_thread.run_sync(
+        os.read, sys.stdin.fileno(), READ_BYTES, abandon_on_cancel=True
+    ):
+        yield data
+
+
+def _pass_on(stream: shell.Stream, data: memoryview) -> None:
+    out = sys.stdout if stream is shell.Stream.STDOUT else sys.stderr
+    out.buffer.write(data)
+    out.buffer.flush()
+
+
+def _say(sentence: str) -> None:
+    click.echo(sentence, err=True)
+
+
+def _show(found: Mapping[str, object], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+        return
+    for name, value in found.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else value
+        click.echo(f"{name.replace('_', ' '):20} {text if value is not None else '-'}")
+
+
+def _run(work: Callable[[], Awaitable[T]], as_json: bool) -> T:
+    """Run to the end; a fault ends the command with its message and the next step, not a traceback."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
+    try:
+        return anyio.run(work)
+    except BridgeError as fault:
+        if as_json:
+            error = {"code": fault.code, "message": str(fault), "hint": fault.hint, "serial": fault.serial}
+            click.echo(json.dumps({"error": error}, indent=1))
+        else:
+            click.echo(f"{fault}\n{fault.hint}", err=True)
+        sys.exit(UNREACHABLE)
