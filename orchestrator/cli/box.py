@@ -6,10 +6,12 @@ import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import ParamSpec
 
 import click
 
+from builder_bridge.adb.keys import load_keys
 from builder_bridge.box import (
     DEFAULT_NAME,
     Box,
@@ -22,6 +24,7 @@ from builder_bridge.box import (
     start,
     stop,
 )
+from builder_bridge.box.owner import allow_key
 from builder_bridge.box.shell import shell_command
 from builder_bridge.errors import BoxFault
 
@@ -129,6 +132,22 @@ def rm(name: str, as_json: bool) -> None:
 
 
 @box.command()
+@_name
+@click.argument("key_file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_explains_faults
+def allow(name: str, key_file: Path | None) -> None:
+    """Let a box of mode auth or tls know a key for good, as its owner or as pairing would.
+
+    KEY_FILE is an adbkey.pub; without it the keys are those that this host's adb and pocketbuild use.
+    """
+    found = _running(name)
+    keys = [key_file.read_text()] if key_file else [key.public_key.decode() for key in load_keys()]
+    for key in keys:
+        allow_key(found, key)
+    click.echo(f"Box {name} knows {len(keys)} more key{'s' if len(keys) != 1 else ''}")
+
+
+@box.command()
 @click.confirmation_option(prompt="Remove all boxes, their files, roots and downloads?")
 @_explains_faults
 def clear() -> None:
@@ -157,12 +176,16 @@ def status(as_json: bool) -> None:
 @_explains_faults
 def shell(name: str, command: tuple[str, ...]) -> None:
     """Open the device's shell as adb's user, or run COMMAND in it and give its exit code."""
+    words = shell_command(_running(name), shlex.join(command) if len(command) > 1 else "".join(command))
+    sys.stdout.flush()
+    os.execvp(words[0], words)  # noqa: S606 - the shell takes this process's place, terminal and all
+
+
+def _running(name: str) -> Box:
     found = find(name)
     if found is None or not found.is_running:
         raise BoxFault(f"Box {name} does not run.", hint=f"Start it with `pocketbuild box up --name {name}`.")
-    words = shell_command(found, shlex.join(command) if len(command) > 1 else "".join(command))
-    sys.stdout.flush()
-    os.execvp(words[0], words)  # noqa: S606 - the shell takes this process's place, terminal and all
+    return found
 
 
 def _describe(one: Box) -> dict[str, object]:
