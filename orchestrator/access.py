@@ -14,10 +14,11 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 import structlog
+from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.errors import BadRequest, Refusal, Unauthenticated
+from orchestrator.errors import BadRequest, NotReady, Refusal, Unauthenticated
 from orchestrator.problem import problem_response
 from orchestrator.settings import Settings
 from orchestrator.store import tokens
@@ -91,6 +92,10 @@ class AccessCheck:
             _check_host(headers.get("host", ""), self._settings)
             if scope["path"] not in OPEN_PATHS:
                 state["principal"] = await self._principal(headers)
+        except DBAPIError:
+            refusal = NotReady("the database does not answer", code="database_unavailable")
+            await problem_response(refusal, request_id)(scope, receive, send_with_id)
+            return
         except Refusal as refusal:
             await problem_response(refusal, request_id)(scope, receive, send_with_id)
             return

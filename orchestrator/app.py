@@ -19,6 +19,7 @@ from orchestrator.errors import NotReady
 from orchestrator.feed import BuildFeed
 from orchestrator.intake import Intake
 from orchestrator.mcp_doors import MCP_PATH, LazyMcp
+from orchestrator.metrics import Measured, Metrics
 from orchestrator.routes import artifacts, builds, health, logs, phones, workspaces
 from orchestrator.routes.context import Service
 from orchestrator.settings import Settings
@@ -37,11 +38,12 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
     The app works on the data folder of the settings, which it holds for itself from start to end.
     """
     database = Database(database_url(settings))
+    metrics = Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with (
-            open_service(settings, database, open_phone) as service,
+            open_service(settings, database, open_phone, metrics) as service,
             anyio.create_task_group() as tasks,
         ):
             app.state.service = service
@@ -70,6 +72,7 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
     app.router.routes.append(Route(MCP_PATH, endpoint=_Mcp(app)))
     app.add_middleware(problem.PlainErrorsAsProblems)
     app.add_middleware(AccessCheck, settings=settings, database=database)
+    app.add_middleware(Measured, metrics=metrics)
     return app
 
 
@@ -88,7 +91,7 @@ class _Mcp:
 
 @asynccontextmanager
 async def open_service(
-    settings: Settings, database: Database, open_phone: OpenPhone
+    settings: Settings, database: Database, open_phone: OpenPhone, metrics: Metrics
 ) -> AsyncIterator[Service]:
     """Open stores and engine for the block; builds on phones go on after it."""
     data_dir = settings.data_dir
@@ -111,7 +114,8 @@ async def open_service(
         )
         engine = await stack.enter_async_context(open_engine(stores, open_phone))
         desk = FrontDesk(stores)
-        yield Service(stores, engine, desk, Intake(stores), BuildFeed(stores, desk, engine.closing))
+        feed = BuildFeed(stores, desk, engine.closing)
+        yield Service(stores, engine, desk, Intake(stores), feed, metrics, VERSION)
         engine.closing.set()
 
 

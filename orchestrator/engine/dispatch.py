@@ -57,12 +57,13 @@ class Dispatcher:
         if await DBOS.get_workflow_status_async(run_id) is not None:
             return  # begun before a crash; the engine takes it up by itself
         work = (build.id, run_id, build.request_id)
-        with SetWorkflowID(run_id), SetEnqueueOptions(queue_partition_key=address):
+        with SetWorkflowID(run_id):
             if self._resources.stores.database.is_sqlite:
                 await DBOS.start_workflow_async(run_on_phone, *work)
-            else:
-                # What is started directly is recovered by whichever host is quickest; a host's own
-                # queue keeps it on the host of its phone.
+                return
+            # What is started directly is recovered by whichever host is quickest; a host's own queue
+            # keeps it on the host of its phone.
+            with SetEnqueueOptions(queue_partition_key=address):
                 await DBOS.enqueue_workflow_async(queue_of(self._resources.host_id), run_on_phone, *work)
 
 

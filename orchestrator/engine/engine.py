@@ -12,6 +12,7 @@ from anyio import to_thread
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer
 
 from orchestrator.engine.dispatch import Dispatcher, queue_of
+from orchestrator.engine.hooks import HookSender
 from orchestrator.engine.janitor import Janitor
 from orchestrator.engine.phone import OpenPhone, PhoneLines
 from orchestrator.engine.phone_watch import PhoneWatch
@@ -64,6 +65,7 @@ async def open_engine(stores: Stores, open_phone: OpenPhone) -> AsyncIterator[En
                     )
                 tasks.start_soon(PhoneWatch(resources).run)
                 tasks.start_soon(janitor.run)
+                tasks.start_soon(HookSender(resources).run)
                 tasks.start_soon(Dispatcher(resources).run)
                 yield resources
             finally:

@@ -64,10 +64,11 @@ async def finish(build_id: str, run_id: str, ended: StepOutput) -> StepOutput:
 async def run_on_phone(build_id: str, run_id: str, request_id: str | None) -> StepOutput:
     """Do one attempt of a build on the phone that it has leased."""
     structlog.contextvars.bind_contextvars(build_id=build_id, run_id=run_id, request_id=request_id)
+    closing = current().closing
     try:
         ended = await _attempt(build_id, run_id)
     except Exception as fault:  # noqa: BLE001 - the outermost frame: a held phone must be given back
-        if current().closing.is_set():
+        if closing.is_set():
             await anyio.sleep_forever()
         structlog.get_logger().exception("run.broke")
         ended = ending.broken(fault)

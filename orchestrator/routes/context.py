@@ -11,6 +11,7 @@ from orchestrator.engine.resources import EngineResources, Stores
 from orchestrator.errors import NotReady
 from orchestrator.feed import BuildFeed
 from orchestrator.intake import Intake
+from orchestrator.metrics import Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Service:
     desk: FrontDesk
     intake: Intake
     feed: BuildFeed
+    metrics: Metrics
+    version: str
 
 
 def service_of(request: Request) -> Service:

@@ -1,0 +1,103 @@
+"""Figures for Prometheus, read from the database when they are asked for; no build id is a label."""
+
+import time
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.engine.resources import Stores
+from orchestrator.store import builds as build_store
+from orchestrator.store import phones as phone_store
+from orchestrator.store.tables import artifacts, builds, runs
+
+_METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"})
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """Counters of this process, and a reading of the database at each scrape."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "pocketbuild_http_requests", "Answered requests.", ["method", "status"], registry=self.registry
+        )
+        self.request_seconds = Histogram(
+            "pocketbuild_http_request_seconds", "Time to the head of the answer.", registry=self.registry
+        )
+        self._builds = Gauge(
+            "pocketbuild_builds", "Builds by state and outcome.", ["state", "outcome"], registry=self.registry
+        )
+        self._phones = Gauge("pocketbuild_phones", "Phones by state.", ["state"], registry=self.registry)
+        self._oldest = Gauge(
+            "pocketbuild_oldest_queued_seconds", "Age of the oldest build that waits.", registry=self.registry
+        )
+        self._artifact_bytes = Gauge(
+            "pocketbuild_artifact_bytes", "Bytes of all artifacts, each content once.", registry=self.registry
+        )
+        self._stage_seconds = Gauge(
+            "pocketbuild_stage_seconds_mean",
+            "Mean seconds of each stage over the last hundred runs.",
+            ["stage"],
+            registry=self.registry,
+        )
+
+    async def scrape(self, stores: Stores, now_s: float) -> bytes:
+        """Read the database and give everything in Prometheus' text form."""
+        await stores.database.run(lambda connection: self._read(connection, now_s))
+        return generate_latest(self.registry)
+
+    def _read(self, connection: sa.Connection, now_s: float) -> None:
+        self._builds.clear()
+        for (state, outcome), count in build_store.count_by_state(connection).items():
+            self._builds.labels(state, outcome).set(count)
+        self._phones.clear()
+        for phone in phone_store.list_all(connection):
+            self._phones.labels("busy" if phone.build_id else phone.state).inc()
+        oldest = connection.execute(
+            sa.select(sa.func.min(builds.c.created_s)).where(builds.c.state == "queued")
+        )
+        since_s = oldest.scalar()
+        self._oldest.set(0 if since_s is None else now_s - since_s)
+        contents = sa.select(artifacts.c.sha256, artifacts.c.size_bytes).distinct().subquery()
+        total = connection.execute(sa.select(sa.func.sum(contents.c.size_bytes))).scalar()
+        self._artifact_bytes.set(float(total or 0))
+        self._stage_seconds.clear()
+        for stage, mean_s in _mean_stage_s(connection):
+            self._stage_seconds.labels(stage).set(mean_s)
+
+
+class Measured:
+    """ASGI middleware that counts answers and the time to their heads."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request through and measure its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began_s = time.perf_counter()
+
+        async def send_measured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self._metrics.requests.labels(method, str(message["status"])).inc()
+                self._metrics.request_seconds.observe(time.perf_counter() - began_s)
+            await send(message)
+
+        await self._app(scope, receive, send_measured)
+
+
+def _mean_stage_s(connection: sa.Connection) -> Iterator[tuple[str, float]]:
+    latest = sa.select(runs.c.stage_s).where(runs.c.finished_s.is_not(None))
+    sums: dict[str, list[float]] = {}
+    for (stage_s,) in connection.execute(latest.order_by(runs.c.finished_s.desc()).limit(100)):
+        for stage, seconds in stage_s.items():
+            sums.setdefault(stage, []).append(seconds)
+    for stage, values in sums.items():
+        yield stage, sum(values) / len(values)
