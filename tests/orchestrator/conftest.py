@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import hypothesis
 import pytest
 
 from orchestrator.app import create_app
@@ -14,6 +15,10 @@ from orchestrator.routes.context import Service
 from orchestrator.serving import serving
 from orchestrator.settings import Settings, load_settings
 from tests.orchestrator.fakes import folder_phones
+
+
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def start(tmp_path: Path) -> Start:
         }
         settings = load_settings(**values).settings
         app = create_app(settings, folder_phones(phones))
-        async with serving(app, "127.0.0.1", 0) as url, httpx.AsyncClient(base_url=url, timeout=30) as http:
+        async with serving(app, "127.0.0.1", 0) as url, httpx.AsyncClient(base_url=url, timeout=60) as http:
             yield Running(url, http, app.state.service, settings, phones)
 
     return running

@@ -19,7 +19,7 @@ STAGES: dict[str, dict[str, Any]] = {
 }
 
 
-def wait_for(condition: Any, at_most_s: float = 40.0) -> None:
+def wait_for(condition: Any, at_most_s: float = 120.0) -> None:
     deadline_s = time.monotonic() + at_most_s
     while not condition():
         assert time.monotonic() < deadline_s, "it did not come to pass"

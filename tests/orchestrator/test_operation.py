@@ -1,0 +1,173 @@
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from fastapi import FastAPI, Request, Response
+
+from orchestrator.engine import retention
+from orchestrator.engine.hooks import PrivateAddress, check_address, sign
+from orchestrator.engine.retention import DAY_S, Ended, choose_expired
+from orchestrator.serving import serving
+from orchestrator.settings import Retention
+from tests.orchestrator.conftest import Start
+from tests.orchestrator.test_builds import ended, submit, until
+from tests.orchestrator.waiting import eventually
+from tests.orchestrator.workspaces import make_workspace
+
+pytestmark = pytest.mark.anyio
+SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode()
+
+
+@pytest.mark.parametrize(
+    ("keep", "expired"),
+    [
+        (Retention(max_age_days=None, max_bytes=None), []),
+        (Retention(max_age_days=2, max_bytes=None), ["a"]),
+        (Retention(max_age_days=None, max_bytes=25), ["b", "a"]),
+        (Retention(max_age_days=None, max_bytes=1), ["d", "c", "b", "a"]),
+    ],
+)
+def test_the_old_and_what_is_too_much_goes_oldest_first(keep: Retention, expired: list[str]) -> None:
+    now_s = 10 * DAY_S
+    found = [
+        Ended(name, now_s - age * DAY_S, 10) for name, age in (("c", 1), ("a", 3), ("d", 0.5), ("b", 1.5))
+    ]
+    assert choose_expired(found, keep, now_s) == expired
+
+
+async def test_retention_says_what_would_go_removes_it_and_spares_what_runs(
+    start: Start, projects: Path
+) -> None:
+    async with start("p1", "p2") as running:
+        old = (await submit(running, make_workspace(projects / "old", text="old")))["id"]
+        await ended(running, old)
+        slow = make_workspace(projects / "slow", lines=["x"] * 200, line_s=0.02)
+        live = (await submit(running, slow))["id"]
+        await until(running, live, "gradle")
+        engine, stores = running.service.engine, running.service.stores
+        far_s = time.time() + 100 * DAY_S
+        before = {path for path in running.settings.data_dir.rglob("*") if path.is_file()}
+        dry = await retention.sweep(engine, dry_run=True, now_s=far_s)
+        assert (dry.builds, len(dry.artifacts)) == ((old,), 1)
+        assert before <= {path for path in running.settings.data_dir.rglob("*") if path.is_file()}
+        real = await retention.sweep(engine, dry_run=False, now_s=far_s)
+        assert (real.builds, real.artifacts) == (dry.builds, dry.artifacts)
+        assert (await running.http.get(f"/v1/builds/{old}")).status_code == 404
+        assert stores.logs.size_bytes(f"{old}-1") == 0
+        assert await stores.artifacts.size_bytes(dry.artifacts[0]) is None
+        assert (await ended(running, live))["outcome"] == "succeeded"
+        by_hand = (await running.http.post("/v1/retention")).json()
+        assert by_hand == {
+            "builds": [],
+            "artifacts": [],
+            "workspaces": [],
+            "blob_bytes": 0,
+            "is_dry_run": True,
+        }
+
+
+async def test_status_metrics_and_health_tell_of_the_builds(start: Start, projects: Path) -> None:
+    async with start("p1") as running:
+        await ended(running, (await submit(running, make_workspace(projects / "w")))["id"])
+        assert (await running.http.get("/readyz")).json() == {"status": "ready", "host": "local"}
+        status = (await running.http.get("/v1/status")).json()
+        assert (status["builds"], status["phones"]) == ({"succeeded": 1}, {"online": 1})
+        figures = (await running.http.get("/metrics")).text
+        assert 'pocketbuild_builds{outcome="succeeded",state="finished"} 1.0' in figures
+        assert 'pocketbuild_phones{state="online"} 1.0' in figures
+        assert 'pocketbuild_http_requests_total{method="POST",status="201"} 1.0' in figures
+        assert "pocketbuild_stage_seconds_mean" in figures
+
+
+@asynccontextmanager
+async def receiver(answers: list[int]) -> AsyncIterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
+    heard: list[tuple[dict[str, str], bytes]] = []
+    app = FastAPI()
+
+    @app.post("/hook")
+    async def hook(request: Request) -> Response:
+        heard.append((dict(request.headers), await request.body()))
+        return Response(status_code=answers.pop(0) if answers else 200)
+
+    async with serving(app, "127.0.0.1", 0) as url:
+        yield f"{url}/hook", heard
+
+
+async def test_the_end_of_a_build_is_told_signed_and_again_until_it_is_heard(
+    start: Start, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with receiver([500]) as (url, heard):
+        hooks = {"urls": [url], "secret": SECRET, "allow_private": True}
+        async with start("p1", webhooks=hooks) as running:
+            build_id = (await submit(running, make_workspace(projects / "w")))["id"]
+            await ended(running, build_id)
+
+            async def is_told() -> bool:
+                running.service.stores.bells.ring("builds")
+                return len(heard) >= 1
+
+            await eventually(is_told)
+            await make_due(running.service)
+            running.service.stores.bells.ring("builds")
+
+            async def is_told_again() -> bool:
+                await make_due(running.service)
+                running.service.stores.bells.ring("builds")
+                return len(heard) >= 2
+
+            await eventually(is_told_again)
+        (headers, body), (again, _) = heard[:2]
+        assert headers["webhook-id"] == again["webhook-id"]
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        digest = hmac.new(b"0123456789abcdef0123456789abcdef", signed, hashlib.sha256).digest()
+        assert headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
+        told = json.loads(body)
+        assert (told["type"], told["data"]["id"], told["data"]["outcome"]) == (
+            "build.finished", build_id, "succeeded",
+        )  # fmt: skip
+
+
+async def make_due(service: Any) -> None:
+    from orchestrator.store.tables import webhooks
+
+    await service.stores.database.run(lambda c: c.execute(webhooks.update().values(due_s=0.0)))
+
+
+def test_a_receiver_inside_is_refused_unless_that_is_allowed() -> None:
+    for url in ("http://127.0.0.1/x", "http://10.1.2.3/x", "http://[::1]/x", "http://169.254.169.254/latest"):
+        with pytest.raises(PrivateAddress):
+            check_address(url, allow_private=False)
+    assert check_address("http://127.0.0.1/x", allow_private=True) == "127.0.0.1"
+    with pytest.raises(ValueError, match="no http address"):
+        check_address("file:///etc/passwd", allow_private=True)
+
+
+def test_a_signature_is_that_of_standard_webhooks() -> None:
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    signature = sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", b'{"test": 2432232314}')
+    assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+async def test_a_service_that_stops_ends_its_feeds_and_leaves_builds_running(
+    start: Start, projects: Path
+) -> None:
+    workspace = make_workspace(projects / "w", lines=["x"] * 100, line_s=0.03)
+    ended_well = anyio.Event()
+    async with start("p1") as running:
+        build_id = (await submit(running, workspace))["id"]
+        await until(running, build_id, "gradle")
+
+    async with start("p1") as running:
+        assert (await ended(running, build_id))["outcome"] == "succeeded"
+        log = (await running.http.get(f"/v1/builds/{build_id}/log")).text
+        assert log == "x\n" * 100
+        ended_well.set()
+    assert ended_well.is_set()
