@@ -21,6 +21,8 @@ from agent.redact import Redactor
 from agent.runner import Equipment
 from agent.scripted import ScriptedProvider, load_conversation
 from agent.tools.build import Builder
+from agent.tools.git import Author
+from agent.tools.tool import AnyTool
 from agent.transcript import Transcript
 from orchestrator.errors import NotFound
 from orchestrator.settings import Settings
@@ -70,6 +72,7 @@ async def equipped(
         redactor = Redactor([key] if key else [])
         recorder = None if manners.record is None else Recorder(manners.record, redactor)
         line = await stack.enter_async_context(Line(choice, key, recorder=recorder))
+        tools = await _further_tools(settings, stack)
         transcript = stack.enter_context(Transcript(run_folder(settings, run_id), redactor))
         yield Equipment(
             line=line,
@@ -77,8 +80,24 @@ async def equipped(
             transcript=transcript,
             on_progress=on_progress,
             gate=Gate(manners.mode, settings.agent.approval_rules(), manners.asker),
+            tools=tools,
+            author=Author(settings.agent.author_name, settings.agent.author_email),
             is_interrupted=manners.is_interrupted,
         )
+
+
+async def _further_tools(settings: Settings, stack: AsyncExitStack) -> tuple[AnyTool, ...]:
+    """Open the tools that settings add; what they need is slow to load, so it is loaded here."""
+    tools: tuple[AnyTool, ...] = ()
+    if settings.agent.web:
+        from agent.tools.web import WebFetcher
+
+        tools += WebFetcher().tools()
+    if settings.mcp:
+        from agent.tools.mcp import mcp_tools
+
+        tools += await stack.enter_async_context(mcp_tools(settings.mcp))
+    return tools
 
 
 def new_run_id() -> str:

@@ -1,6 +1,5 @@
 """The agent's builder: every build of an agent is a durable build of the service, asked for by HTTP."""
 
-import zipfile
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,6 +12,9 @@ from agent.progress import BuildAdvanced, BuildProblemSeen, OnBuildProgress
 from agent.tools.build import BuildOutcome, BuildReport, LogHits, LogLines, PhoneStatus
 from builder_bridge.build import Artifact, BuildId, BuildSpec
 from builder_bridge.errors import WorkspaceFault
+from builder_bridge.inspect.package import PackageFault
+from builder_bridge.inspect.reader import inspect_package
+from builder_bridge.inspect.rendering import package_to_json
 from builder_bridge.log.reader import LogReader
 from builder_bridge.workspace.scan import scan
 from orchestrator.client import ApiClient, FeedEvent, Refused
@@ -237,7 +239,8 @@ def _phone_status(phone: dict[str, Any]) -> PhoneStatus:
 
 
 def inspect_file(file: Path) -> JsonObject:
-    """Say what an artifact on this host holds. Blocking."""
-    with zipfile.ZipFile(file) as archive:
-        entries = [{"path": info.filename, "size_bytes": info.file_size} for info in archive.infolist()]
-    return {"path": file.name, "size_bytes": file.stat().st_size, "entries": entries}
+    """Say what an artifact on this host holds; raises `WorkspaceFault` for what is no package. Blocking."""
+    try:
+        return package_to_json(inspect_package(file))
+    except PackageFault as fault:
+        raise WorkspaceFault(str(fault), hint="Only APK, AAB and AAR files can be inspected.") from fault

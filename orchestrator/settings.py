@@ -123,6 +123,9 @@ class AgentSettings(_Group):
     builds: int | None = Field(default=30, gt=0)
     wall_s: float | None = Field(default=None, gt=0)
     phone_s: float | None = Field(default=None, gt=0)
+    web: bool = False
+    author_name: str = "Pocketbuild agent"
+    author_email: str = "agent@pocketbuild.invalid"
     rules: tuple[ApprovalRule, ...] = ()
 
     def budget(self) -> dict[str, int | float | None]:
@@ -164,6 +167,7 @@ class Settings(BaseSettings):
     webhooks: Webhooks = Webhooks()
     agent: AgentSettings = AgentSettings()
     providers: dict[str, Any] = {}
+    mcp: dict[str, Any] = {}
 
     @property
     def is_loopback(self) -> bool:
