@@ -10,12 +10,13 @@ from pathlib import Path
 from builder_bridge.box import network
 from builder_bridge.box.host import run
 from builder_bridge.box.process import ProcessIdentity, identify, kill
-from builder_bridge.box.recipe import PARTS
 from builder_bridge.box.record import Box, Mode, write_record
 from builder_bridge.errors import BoxFault
 
-START_TIMEOUT_S = 15.0
+START_TIMEOUT_S = 30.0
+_SPAWN_TIMEOUT_S = 60.0
 _POLL_S = 0.01
+_ENTER = Path(__file__).with_name("enter.sh")
 
 
 def prepare_folder(folder: Path, root: Path) -> str:
@@ -60,8 +61,7 @@ def boot(box: Box, way: str, timeout_s: float = START_TIMEOUT_S) -> Box:
         BoxFault: when its adbd does not listen in time; nothing of it runs on then.
     """
     _write_boot_files(box)
-    pid_file = box.folder / "pid"
-    pid_file.unlink(missing_ok=True)
+    (box.folder / "pid").unlink(missing_ok=True)
     with (box.folder / "log").open("wb") as log:
         subprocess.run(
             _command(box, way),
@@ -71,7 +71,7 @@ def boot(box: Box, way: str, timeout_s: float = START_TIMEOUT_S) -> Box:
             stderr=log,
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
         )
-    started = replace(box, init=_await_init(box, pid_file, timeout_s))
+    started = replace(box, init=_await_init(box))
     write_record(started)
     try:
         await_listening(started, timeout_s)
@@ -112,18 +112,20 @@ def _command(box: Box, way: str) -> list[str]:
     command = ["setsid", "--fork"]
     if box.mtu_1500:
         command += ["nsenter", f"--net=/run/netns/pocketbuild-{box.name}"]
-    command += ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "sh", str(PARTS / "enter.sh")]
+    command += ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "sh", str(_ENTER)]
     adbd = "/system/bin/adbd" + ("" if box.mode is Mode.PLAIN else f".{box.mode}")
     return [*command, str(box.folder), way, adbd, *(["kill-children"] if box.kill_children else [])]
 
 
-def _await_init(box: Box, pid_file: Path, timeout_s: float) -> ProcessIdentity:
-    deadline = time.monotonic() + timeout_s
+def _await_init(box: Box) -> ProcessIdentity:
+    deadline = time.monotonic() + _SPAWN_TIMEOUT_S
+    pid_file = box.folder / "pid"
     while time.monotonic() < deadline:
         if pid_file.exists():
             init = identify(int(pid_file.read_text()))
             if init is not None:
                 return init
+            break
         time.sleep(_POLL_S)
     raise BoxFault(f"Box {box.name} did not start: {_log_tail(box)}")
 

@@ -59,7 +59,6 @@ def test_everything_a_root_is_made_of_lies_in_the_package() -> None:
         "init.c",
         "run_as.c",
         "boxprops.cpp",
-        "enter.sh",
         "applets",
         "bin/getprop",
         "prefix/bin/gradle",

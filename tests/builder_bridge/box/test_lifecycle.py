@@ -75,10 +75,11 @@ async def test_a_box_that_is_stopped_leaves_no_process_and_refuses_connections(
 ) -> None:
     box = box_factory()
     await said(box, STAY)
-    pids = {box.init.pid, *children_of(box.init.pid)}
+    processes = [box.init, *filter(None, map(identify, children_of(box.init.pid)))]
+    assert all(process.is_alive for process in processes)
     assert stop(box.name)
     assert not stop(box.name)
-    assert not any(identify(pid) for pid in pids)
+    assert not any(process.is_alive for process in processes)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((box.host, box.port), timeout=5).close()
 
@@ -134,11 +135,21 @@ async def test_a_broken_system_is_a_fault_with_the_boxs_log(box_factory: BoxFact
     (box.folder / "upper/system/bin").mkdir(parents=True)
     (box.folder / "upper/system/bin/adbd").write_text("no program")
     with pytest.raises(BoxFault, match="does not listen") as fault:
-        start(Kind.TINY, box.name, timeout_s=1)
+        start(Kind.TINY, box.name, timeout_s=4)
     assert "init: /system/bin/adbd: Permission denied" in str(fault.value)
     found = find(box.name)
     assert found is not None
     assert not found.is_running
+
+
+async def test_a_device_that_cannot_be_mounted_is_a_fault_at_once(box_factory: BoxFactory) -> None:
+    box = box_factory()
+    stop(box.name)
+    (box.folder / "upper/proc").mkdir()
+    (box.folder / "upper/proc").rmdir()
+    (box.folder / "upper/proc").write_text("no folder")
+    with pytest.raises(BoxFault, match=r"its log .* mount"):
+        start(Kind.TINY, box.name)
 
 
 async def test_a_root_is_made_once_and_found_again() -> None:

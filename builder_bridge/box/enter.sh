@@ -5,12 +5,14 @@
 #   enter.sh INSTANCE overlay|copy ADBD [kill-children]
 #
 # INSTANCE holds root (link to the made root) with upper and work, or copy; boot_id; build.prop.
-# It writes INSTANCE/pid, the number this process has on the host, as the last thing.
+# First of all it writes INSTANCE/pid, the number that this process has on the host.
 set -eu
 cd "$1"
 way=$2
 shift 2
 read -r host_pid _ < /proc/self/stat # the host's proc is still mounted here
+echo "$host_pid" > pid.new
+mv pid.new pid
 
 if [ "$way" = overlay ]; then
     mount -t overlay -o lowerdir=root,upperdir=upper,workdir=work box merged
@@ -40,6 +42,4 @@ mount --bind storage/emulated/0 storage/emulated/0
 mount -o remount,bind,noexec,nosuid,nodev storage/emulated/0
 echo localhost > /proc/sys/kernel/hostname
 
-echo "$host_pid" > ../pid.new
-mv ../pid.new ../pid
 exec chroot . /system/bin/init "$@"
