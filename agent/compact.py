@@ -6,6 +6,8 @@ tool results, then whole turns, oldest first, each call and result becoming one 
 parted from its result, the assignment stays, and reasoning stays with its message or goes with it.
 """
 
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agent.message import (
@@ -41,12 +43,18 @@ class Fold:
     turns_before: int = 0
 
 
-def estimate_tokens(items: tuple[ConversationItem, ...]) -> int:
+def estimate_tokens(items: Iterable[ConversationItem]) -> int:
     """Guess how many tokens the items take in a request."""
-    return int(sum(map(_chars, items)) / _CHARS_PER_TOKEN)
+    return tokens_of(sum(map(chars_of, items)))
 
 
-def _chars(item: ConversationItem) -> int:
+def tokens_of(chars: int) -> int:
+    """Guess how many tokens so many characters take."""
+    return int(chars / _CHARS_PER_TOKEN)
+
+
+def chars_of(item: ConversationItem) -> int:
+    """Give how many characters an item takes in a request, about."""
     match item:
         case UserMessage(text):
             return len(text) + 20
@@ -79,15 +87,21 @@ def plan_fold(items: tuple[ConversationItem, ...], *, used_tokens: int, allowed_
     kept_from = starts[-_KEPT_TURNS] if len(starts) > _KEPT_TURNS else 0
     folds = [Fold(digests=True), Fold(digests=True, results_before=kept_from)]
     folds += [Fold(True, kept_from, turns_before=start) for start in starts[1:] if start <= kept_from]
-    after = [estimate_tokens(apply_fold(items, fold)) for fold in folds]
-    best = next((n for n, tokens in enumerate(after) if tokens <= target), len(folds) - 1)
-    return folds[best] if after[best] < before else None
+
+    def fits(fold: Fold) -> bool:
+        return estimate_tokens(apply_fold(items, fold)) <= target
+
+    # Each fold takes more away than the one before it, so the first that fits is found by halving.
+    first = bisect_left(folds, True, key=fits)
+    best = folds[min(first, len(folds) - 1)]
+    return best if estimate_tokens(apply_fold(items, best)) < before else None
 
 
 def apply_fold(items: tuple[ConversationItem, ...], fold: Fold) -> tuple[ConversationItem, ...]:
     """Give the folded conversation; every call that is left still has its result beside it."""
     last_build = max((position for position, item in enumerate(items) if _is_digest(item)), default=-1)
-    outline = [line for item in items[1 : fold.turns_before] for line in _outline(item)]
+    gone = items[1 : fold.turns_before][-_KEPT_OUTLINE_LINES:]
+    outline = [line for item in gone for line in _outline(item)]
     folded = list(items[:1])
     if outline:
         folded.append(UserMessage("\n".join([_HEADING, *outline[-_KEPT_OUTLINE_LINES:]])))

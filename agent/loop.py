@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from agent.budget import Spent, builds_exhausted, cost, exhausted, explain, is_near, render
-from agent.compact import BUILD_TOOL, estimate_tokens, plan_fold
+from agent.compact import BUILD_TOOL, plan_fold
 from agent.decide import Answer, AskAgain, RunTools, Stop, StopReason, decide, refuse
 from agent.entries import Added, Began, Entry, Folded, Starting, Stopped, TurnEnded
 from agent.equipment import Equipment, RunResult, Verify
@@ -72,7 +72,7 @@ class Loop:
         self._turns = TurnTaker(equipment.line, equipment.on_progress, equipment.retry)
         self._system = system_prompt(workspace, verifies=self._verify is not Verify.NEVER)
         self._tokens_per_guess = 1.0
-        self._resting_s = equipment.clock()
+        self._counted_s = equipment.clock()
 
     def record(self, entry: Entry) -> None:
         """Write down what happened, then let it count."""
@@ -99,9 +99,9 @@ class Loop:
             return await self._act(standing.pending)
         if self._equipment.is_interrupted():
             return Stop(StopReason.INTERRUPTED, "put down between two steps; resume goes on here")
-        self._count_time()
-        if limit := exhausted(standing.budget, standing.spent):
-            return Stop(StopReason.BUDGET, explain(limit, standing.budget, standing.spent))
+        spent = standing.spent + Spent(wall_s=self._equipment.clock() - self._counted_s)
+        if limit := exhausted(standing.budget, spent):
+            return Stop(StopReason.BUDGET, explain(limit, standing.budget, spent))
         if self._desk.trend.is_stuck:
             told = f"{self._desk.trend.alike} builds in a row failed for the same causes"
             return Stop(StopReason.NO_PROGRESS, told)
@@ -119,7 +119,7 @@ class Loop:
         """Send the conversation and record the message that answers it."""
         standing, turn = self._standing, self._standing.spent.turns + 1
         await self._tell(TurnStarted(turn))
-        await self._fold(self._guessed_tokens())
+        await self._fold(int(standing.tokens * self._tokens_per_guess))
         try:
             message = await self._turns.take(self._request())
         except ContextOverflow:
@@ -128,8 +128,7 @@ class Loop:
             message = await self._turns.take(self._request())
         spent = Spent(turns=1)
         if message.usage:
-            guess = estimate_tokens(tuple(standing.items)) or 1
-            self._tokens_per_guess = max(0.5, message.usage.input_tokens / guess)
+            self._tokens_per_guess = max(0.5, message.usage.input_tokens / max(1, standing.tokens))
             spent += cost(message.usage, self._equipment.line.choice.price)
         self.record(Added(message, spent))
         await self._tell(MessageReceived(turn, message))
@@ -145,18 +144,14 @@ class Loop:
         )
 
     async def _fold(self, used_tokens: int) -> bool:
-        items = tuple(self._standing.items)
         allowed = self._equipment.line.choice.context_tokens
-        fold = plan_fold(items, used_tokens=used_tokens, allowed_tokens=allowed)
+        fold = plan_fold(tuple(self._standing.items), used_tokens=used_tokens, allowed_tokens=allowed)
         if fold is None:
             return False
         self.record(Folded(fold))
-        after = estimate_tokens(tuple(self._standing.items)) * self._tokens_per_guess
-        await self._tell(Compacted(fold.results_before, fold.turns_before, used_tokens, int(after)))
+        after = int(self._standing.tokens * self._tokens_per_guess)
+        await self._tell(Compacted(fold.results_before, fold.turns_before, used_tokens, after))
         return True
-
-    def _guessed_tokens(self) -> int:
-        return int(estimate_tokens(tuple(self._standing.items)) * self._tokens_per_guess)
 
     async def _act(self, message: Message) -> Stop | None:
         """Do what follows from a message; done again after a kill, it goes on where it was."""
@@ -237,8 +232,8 @@ class Loop:
     def _count_time(self) -> None:
         """Add the time since the last count to what is spent, and end the turn on disk."""
         now_s = self._equipment.clock()
-        self.record(TurnEnded(self._standing.spent + Spent(wall_s=now_s - self._resting_s)))
-        self._resting_s = now_s
+        self.record(TurnEnded(self._standing.spent + Spent(wall_s=now_s - self._counted_s)))
+        self._counted_s = now_s
 
     async def _tell(self, progress: Progress) -> None:
         await self._equipment.on_progress(progress)

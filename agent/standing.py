@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agent.budget import Budget, Spent
-from agent.compact import apply_fold
+from agent.compact import apply_fold, chars_of, tokens_of
 from agent.decide import Flaws, flaws_after
 from agent.entries import Added, Began, Entry, Folded, Resumed, Starting, Stopped, TurnEnded, Unknown
 from agent.errors import TranscriptFault
@@ -33,6 +33,7 @@ class Standing:
     earlier: dict[str, JsonObject] = field(default_factory=dict)
     unsafe: frozenset[str] = frozenset()
     stopped: Stopped | None = None
+    _chars: int = 0
     _last: Message | None = None
 
     @classmethod
@@ -51,6 +52,11 @@ class Standing:
         """The last message, while it has not been acted upon or not wholly."""
         return self._last if self.items and self.items[-1] is self._last else None
 
+    @property
+    def tokens(self) -> int:
+        """A guess of how many tokens the conversation takes."""
+        return tokens_of(self._chars)
+
     def apply(self, entry: Entry) -> None:
         """Take in what has happened."""
         match entry:
@@ -59,7 +65,9 @@ class Standing:
             case Starting(call_id, note):
                 self.earlier[call_id] = note
             case Folded(fold):
-                self.items = list(apply_fold(tuple(self.items), fold))
+                folded = apply_fold(tuple(self.items), fold)
+                self.items, self._chars = [], 0
+                self._extend(folded)
             case TurnEnded(spent):
                 self.spent = spent
             case Resumed(_, budget):
@@ -80,15 +88,20 @@ class Standing:
                 if self._last:
                     self.flaws = flaws_after(self.flaws, self._last)
                 self._last = entry.item
-                self.items.append(entry.item)
+                self._extend((entry.item,))
                 if entry.is_redacted:
                     self.unsafe = frozenset(call.id for call in entry.item.tool_calls)
             case UserMessage():
-                self.items.append(entry.item)
+                self._extend((entry.item,))
 
     def _settle(self) -> None:
         """Once all calls have results, put those behind the message in the order of the calls."""
         calls = self.pending.tool_calls if self.pending else ()
         if calls and all(call.id in self.results for call in calls):
-            self.items += [self.results[call.id] for call in calls]
+            self._extend(self.results[call.id] for call in calls)
             self.results, self.earlier, self.unsafe = {}, {}, frozenset()
+
+    def _extend(self, items: Iterable[ConversationItem]) -> None:
+        for item in items:
+            self.items.append(item)
+            self._chars += chars_of(item)

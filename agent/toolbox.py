@@ -56,11 +56,8 @@ class Toolbox:
         self._guard = guard
         self._journal = journal
         self._on_progress = on_progress
-
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """Give what the model is told of the tools, always in the same order."""
-        return tuple(tool.spec for tool in self._tools.values())
+        self.specs: tuple[ToolSpec, ...] = tuple(tool.spec for tool in self._tools.values())
+        """What the model is told of the tools: the same for all turns, so that providers can cache it."""
 
     async def run(self, calls: tuple[ToolCall, ...], earlier: Mapping[str, JsonObject]) -> None:
         """Run the calls; calls that only look run together, others one by one in their order.
