@@ -8,7 +8,7 @@ from agent.tools.edits import Edits
 from agent.tools.files import FileTools
 from agent.tools.git import Author, Git
 from agent.tools.output import OutputStore, output_tools
-from agent.tools.search import search_tools
+from agent.tools.search import ripgrep, search_tools
 from agent.tools.syntax import new_faults
 from agent.tools.tool import AnyTool
 
@@ -23,7 +23,7 @@ def workspace_tools(
     return (
         *BuildTools(desk).tools(),
         *FileTools(confined, edits).tools(),
-        *search_tools(confined),
+        *search_tools(confined, ripgrep()),
         *Git(confined, author).tools(),
         *output_tools(store),
     )

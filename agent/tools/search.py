@@ -28,9 +28,13 @@ class SearchText(Arguments):
     max_hits: int = Field(default=100, ge=1, le=1000)
 
 
-def search_tools(workspace: Workspace) -> tuple[AnyTool, ...]:
-    """Give the tool that searches the workspace."""
-    program = shutil.which("rg")
+def ripgrep() -> str | None:
+    """Give where ripgrep is installed, None where it is not."""
+    return shutil.which("rg")
+
+
+def search_tools(workspace: Workspace, program: str | None) -> tuple[AnyTool, ...]:
+    """Give the tool that searches the workspace, with ripgrep at `program` or, if None, by itself."""
 
     async def run(arguments: SearchText, context: CallContext) -> Output:
         start = workspace.resolve(arguments.path)

@@ -36,6 +36,7 @@ class _Block:
 
     @property
     def takes_json(self) -> bool:
+        """Whether fragments of JSON may belong to it."""
         return self.call is not None or "input" in self.data
 
 
@@ -45,6 +46,7 @@ class Decoder:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._blocks: dict[int, _Block] = {}
+        self._calls: dict[int, CallDraft] = {}
         self._order: list[_Block] = []
         self._thinking: TextDraft | None = None
         self._repeat: list[Any] = []
@@ -54,10 +56,21 @@ class Decoder:
         """Take one event."""
         kind, delta = event.get("type"), event.get("delta")
         if kind == "content_block_delta" and type(delta) is dict:
-            self._take_delta(event, delta)
-            return
-        if not isinstance(kind, str) or not kind:
-            kind = self._assembly.event_name or _kind_by_shape(event)
+            text, piece, index = delta.get("text"), delta.get("partial_json"), event.get("index")
+            call = self._calls.get(index) if type(index) is int else None
+            if type(text) is str and text and piece is None:
+                self._assembly.text(text)
+            elif type(piece) is str and call is not None and call.is_touched and piece:
+                call.pieces.append(piece)
+            else:
+                self._take_delta(event, delta)
+        elif isinstance(kind, str) and kind:
+            self._decode_kind(event, kind)
+        else:
+            self._decode_kind(event, self._assembly.event_name or _kind_by_shape(event))
+
+    def _decode_kind(self, event: JsonObject, kind: str) -> None:
+        delta = event.get("delta")
         match kind:
             case "content_block_delta" if isinstance(delta, dict):
                 self._take_delta(event, delta)
@@ -116,10 +129,7 @@ class Decoder:
             self._take_end(event, delta)
 
     def _take_json(self, event: JsonObject, piece: str) -> None:
-        index = event.get("index")
-        block = self._blocks.get(index) if type(index) is int else None
-        if block is None or not block.takes_json:
-            block = self._find_block(whole_number(index))
+        block = self._find_block(whole_number(event.get("index")))
         if not piece:
             return
         if block.call is not None:
@@ -128,7 +138,7 @@ class Decoder:
             block.pieces.append(piece)
 
     def _find_block(self, index: int | None) -> _Block:
-        """Find the block of a JSON fragment whose index is missing, unknown or that of a text."""
+        """Find the block of a JSON fragment; its index may be missing, unknown or that of a text."""
         known = self._blocks.get(index) if index is not None else None
         if known is not None and known.takes_json:
             return known
@@ -182,6 +192,9 @@ class Decoder:
     def _register(self, index: int | None, block: _Block) -> _Block:
         if index is not None:
             self._blocks[index] = block
+            self._calls.pop(index, None)
+            if block.call is not None:
+                self._calls[index] = block.call
         self._order.append(block)
         return block
 

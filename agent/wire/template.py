@@ -36,10 +36,11 @@ class Template:
     needed and do not keep it. Where lines keep differing elsewhere, nothing more is learned.
     """
 
-    __slots__ = ("_event", "_head", "_key", "_owner", "_tail", "_tries")
+    __slots__ = ("_end", "_event", "_head", "_key", "_owner", "_start", "_tail", "_tries")
 
     def __init__(self) -> None:
         self._head = self._tail = _NEVER
+        self._start = self._end = 0
         self._event: JsonObject = {}
         self._owner: JsonObject = {}
         self._key = ""
@@ -50,7 +51,7 @@ class Template:
         if not (line.startswith(self._head) and line.endswith(self._tail)):
             return None
         try:
-            text = from_json(line[len(self._head) : len(line) - len(self._tail)])
+            text = from_json(line[self._start : self._end])
         except ValueError:
             return None
         if type(text) is not str:
@@ -72,6 +73,7 @@ class Template:
             if found and len(owners) == 1:
                 self._event, self._owner, self._key = event, owners[0], key
                 self._head, self._tail = line[: found.start(1)], line[found.end(1) :]
+                self._start, self._end = len(self._head), -len(self._tail)
                 return
 
 
