@@ -19,6 +19,7 @@
     ├── WorkspaceFault        the workspace cannot be handed over as it is
     ├── TransferFault         bytes arrived that are not the bytes that were sent
     │   ├── PathRefused         the phone may not read or write that path; it says why
+    │   ├── HostStorageFull   this host has no room left for what was fetched
     │   └── StorageFull         the phone has no room left
     ├── RunConflict           the run id is taken by other content
     ├── UnknownRun            the phone knows no such run
@@ -176,6 +177,13 @@ class StorageFull(TransferFault):
 
     code = "preflight_low_storage"
     default_hint = "Free storage on the phone (`pocketbuild phone gc`), then build again."
+
+
+class HostStorageFull(TransferFault):
+    """This host has no room left for what was fetched; what has arrived stays for the next fetch."""
+
+    code = "host_low_storage"
+    default_hint = "Make room on this host, then fetch again; it goes on where it was."
 
 
 class RunConflict(BridgeError):

@@ -7,7 +7,7 @@ from pathlib import Path
 from anyio.to_thread import run_sync
 
 from builder_bridge.build import Artifact, RunId
-from builder_bridge.errors import TransferFault
+from builder_bridge.errors import HostStorageFull, TransferFault
 from builder_bridge.routes.route import Route
 
 _BUFFER_BYTES = 4 << 20
@@ -62,7 +62,7 @@ class _PartFile:
         """Take up what is there already; gives how many bytes that is."""
         self._destination.parent.mkdir(parents=True, exist_ok=True)
         self._digest, self._size_bytes = hashlib.sha256(), 0
-        self._file = self._path.open("a+b")
+        self._file = self._path.open("a+b", buffering=0)
         self._file.seek(0)
         while chunk := self._file.read(_BUFFER_BYTES):
             self._digest.update(chunk)
@@ -77,12 +77,11 @@ class _PartFile:
                 raise TransferFault(f"{self._artifact.path} arrives longer than the phone says.")
             self._digest.update(piece)
             try:
-                self._file.write(piece)
+                view = memoryview(piece)
+                while view:
+                    view = view[self._file.write(view) or 0 :]
             except OSError as error:
-                raise TransferFault(
-                    f"Cannot write {self._path}: {error.strerror}.",
-                    hint="Make room on this host, then fetch again; what has arrived stays.",
-                ) from error
+                raise HostStorageFull(f"Cannot write {self._path}: {error.strerror}.") from error
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""

@@ -16,6 +16,7 @@ from builder_bridge.bridge import Bridge
 from builder_bridge.build import BuildResult, BuildSpec, LogChunk, RunId, StateChanged
 from builder_bridge.errors import (
     BridgeError,
+    HostStorageFull,
     PhoneLost,
     PhoneUnavailable,
     ProtocolFault,
@@ -37,7 +38,7 @@ OnState = Callable[[StateChanged], Awaitable[None]]
 
 def is_passing(fault: BridgeError) -> bool:
     """Whether connecting again may help: the phone is away, or bytes were lost on the way."""
-    if isinstance(fault, StorageFull):
+    if isinstance(fault, StorageFull | HostStorageFull):
         return False
     return isinstance(fault, PhoneLost | PhoneUnavailable | ProtocolFault | TransferFault)
 

@@ -1,0 +1,381 @@
+"""Builds under faults: what goes wrong, at which stage, and what must be true afterwards.
+
+A cell is one fault at one stage of one build over one route, against a real adbd, with a script
+where Gradle would be. Afterwards the build has come back whole, or its state is named; in any case
+the log here is, byte for byte, the phone's, and Gradle was started at most once for a run.
+"""
+
+import argparse
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+from anyio.to_thread import run_sync
+
+from builder_bridge.adb import connect
+from builder_bridge.box import Box, find, reboot, restart_adbd
+from builder_bridge.bridge import Bridge, open_bridge
+from builder_bridge.build import BuildResult, BuildSpec, BuildState, LogChunk, RunId, StateChanged
+from builder_bridge.errors import BridgeError
+from builder_bridge.reattach import build_through_faults
+from builder_bridge.workspace.scan import scan
+from tests.chaos import Chaos, Faults, open_chaos
+from tests.fake_prefix import FOLDERS, files_of, make_workspace, starts_of
+
+STAGES = ("upload", "unpack", "gradle", "collect", "fetch")
+FAULTS = (
+    "cut", "stall", "black_hole", "one_byte", "latency", "adbd_spared", "adbd_killed", "reboot", "disk_full",
+    "host_killed",
+)  # fmt: skip
+PAYLOAD_BYTES = 8 << 20
+STALL_S = 30.0
+LIMIT_S = 180.0
+_FULL_AT_MB = {"upload": 4, "unpack": 12, "gradle": 30, "collect": 26}
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fault at one stage."""
+
+    fault: str
+    stage: str
+    route: str = "run_as"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a build under faults came to; `wrong` is empty where all is well."""
+
+    cell: Cell
+    outcome: str
+    seconds: float
+    wrong: str = ""
+
+
+def cells() -> list[Cell]:
+    """Give the whole table, each row over one of the routes in turn."""
+    routes = itertools.cycle(FOLDERS)
+    return [Cell(fault, stage, next(routes)) for fault in FAULTS for stage in STAGES]
+
+
+def needs_killing_init(cell: Cell) -> bool:
+    """Whether the box must be one whose init ends adbd's children with adbd."""
+    return cell.fault == "adbd_killed"
+
+
+async def run_cell(cell: Cell, box: Box, scratch: Path) -> Report:
+    """Build once, let the fault happen when the stage is reached, and judge what came of it."""
+    conf: dict[str, object] = {"lines": 15, "pause": 0.1}
+    if cell.fault == "disk_full" and cell.stage == "gradle":
+        conf["run"] = "dd if=/dev/zero of=fill bs=1048576 count=64 2>&1 || exit 1"
+    size = 50 << 10 if cell.fault == "one_byte" else PAYLOAD_BYTES
+    job = Job(box, cell.route, scratch, conf, size)
+    began_s = time.monotonic()
+    with _small_disks(cell, job):
+        async with open_chaos(box.host, box.port) as chaos:
+            with anyio.move_on_after(LIMIT_S) as scope:
+                if cell.fault == "host_killed":
+                    outcome = await _drive_in_a_process_that_is_killed(cell, job, chaos)
+                else:
+                    outcome = await _drive_under(cell, job, chaos)
+        if scope.cancelled_caught:
+            outcome = "hung"
+        wrong = await run_sync(job.judge, outcome, _expected(cell))
+    return Report(cell, outcome, time.monotonic() - began_s, wrong)
+
+
+def _expected(cell: Cell) -> set[str]:
+    if cell.fault == "disk_full":
+        return {"host_low_storage"} if cell.stage == "fetch" else {"preflight_low_storage", "failed"}
+    if cell.fault in ("adbd_killed", "reboot"):
+        return {"done", "lost"} if cell.stage in ("unpack", "gradle", "collect") else {"done"}
+    return {"done"}
+
+
+async def _drive_under(cell: Cell, job: "Job", chaos: Chaos) -> str:
+    ping_s = 1.0 if cell.fault == "black_hole" else 10.0
+    outcome = "unfinished"
+
+    async def build() -> None:
+        nonlocal outcome
+        outcome = await job.drive(chaos.address, ping_s)
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(build)
+        if cell.fault != "disk_full":
+            await run_sync(job.await_stage, cell.stage, abandon_on_cancel=True)
+            await _happen(cell.fault, job, chaos)
+    return outcome
+
+
+async def _happen(fault: str, job: "Job", chaos: Chaos) -> None:
+    match fault:
+        case "cut":
+            chaos.cut()
+        case "stall":
+            pid = job.box.adbd_pid
+            assert pid is not None
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                await anyio.sleep(STALL_S)
+            finally:
+                os.kill(pid, signal.SIGCONT)
+        case "black_hole":
+            chaos.go_silent()
+        case "one_byte":
+            chaos.faults = Faults(segment_bytes=1)
+            chaos.cut()
+        case "latency":
+            chaos.faults = Faults(latency_s=0.2)
+            chaos.cut()
+        case "adbd_spared" | "adbd_killed":
+            await run_sync(restart_adbd, job.box.name)
+        case "reboot":
+            await run_sync(reboot, job.box.name)
+
+
+async def _drive_in_a_process_that_is_killed(cell: Cell, job: "Job", chaos: Chaos) -> str:
+    command = [sys.executable, "-m", "tests.handoff_chaos", "drive", chaos.address, *job.words()]
+    async with await anyio.open_process(command, stdout=None, stderr=None) as first:
+        await run_sync(job.await_stage, cell.stage, abandon_on_cancel=True)
+        first.kill()
+    done = await anyio.run_process(command, check=False, stderr=None)
+    return done.stdout.decode().strip().rpartition("\n")[2]
+
+
+class Job:
+    """One build: its workspace, its run, and what is here of it."""
+
+    def __init__(
+        self, box: Box, route: str, scratch: Path, conf: dict[str, object], size_bytes: int, run: str = ""
+    ) -> None:
+        self.box = box
+        self.route = route
+        self.run_id = RunId(run or f"c-{os.getpid()}-{next(_numbers)}")
+        self.folder = scratch / self.run_id
+        self.workspace = self.folder / "workspace"
+        self.out = self.folder / "out"
+        self.log = self.folder / "build.log"
+        if not self.workspace.exists():
+            make_workspace(self.workspace, **conf)
+            payload = random.Random(self.run_id).randbytes(size_bytes)
+            (self.workspace / "app/src/payload.txt").write_bytes(payload)
+            self.out.mkdir()
+
+    def words(self) -> list[str]:
+        """Give what another process needs to go on with this build."""
+        return [self.box.name, self.route, str(self.folder.parent), self.run_id]
+
+    async def drive(self, address: str, ping_s: float) -> str:
+        """Build through whatever happens; give the final state or the code of the fault."""
+
+        @asynccontextmanager
+        async def open_again() -> AsyncIterator[Bridge]:
+            async with (
+                connect(address, ping_interval_s=ping_s) as adb,
+                open_bridge(adb, (self.route,), memory=self.folder / "memory") as bridge,
+            ):
+                yield bridge
+
+        try:
+            result = await self._build(open_again)
+        except BridgeError as fault:
+            return fault.code
+        (self.folder / "result.json").write_text(json.dumps({"sha256": result.log_sha256}))
+        return result.state.value
+
+    async def _build(self, open_again: object) -> BuildResult:
+        with self.log.open("ab") as log:
+
+            async def on_chunk(chunk: LogChunk) -> None:
+                assert chunk.offset == log.tell(), "a part of the log came twice or not at all"
+                log.write(chunk.data)
+                log.flush()
+
+            async def on_state(_: StateChanged) -> None:
+                pass
+
+            return await build_through_faults(
+                open_again,  # type: ignore[arg-type]
+                self.run_id,
+                BuildSpec(),
+                await run_sync(scan, self.workspace),
+                on_chunk,
+                on_state,
+                offset=log.tell(),
+                artifacts_to=self.out,
+                patience_s=60,
+            )
+
+    @property
+    def on_phone(self) -> Path:
+        """The run's folder on the phone, as the host's root user sees it; a reboot moves it."""
+        box = find(self.box.name)
+        assert box is not None
+        return files_of(box, self.route) / "pocketbuild/runs" / self.run_id
+
+    def await_stage(self, stage: str) -> None:
+        """Wait until the build is in the stage, or past it."""
+        until = time.monotonic() + LIMIT_S
+        while time.monotonic() < until and not self._has_reached(stage):
+            time.sleep(0.002)
+
+    def _has_reached(self, stage: str) -> bool:
+        with suppress(OSError, ValueError, AssertionError):
+            if stage == "upload":
+                part = self.on_phone / "upload.part"
+                return part.stat().st_size > 10_000 if part.exists() else (self.on_phone / "pack").exists()
+            if stage == "fetch":
+                return any(self.out.rglob("*.part")) or any(self.out.rglob("*.apk"))
+            state = json.loads((self.on_phone / "state.json").read_text())["state"]
+            order = ["received", "unpacking", "running", "collecting", "done", "failed", "cancelled"]
+            wanted = {"unpack": "unpacking", "gradle": "running", "collect": "collecting"}[stage]
+            return order.index(state) >= order.index(wanted)
+        return False
+
+    def judge(self, outcome: str, expected: set[str]) -> str:
+        """Say what is wrong, "" where nothing is."""
+        box = find(self.box.name)
+        assert box is not None
+        starts = starts_of(box, self.route).count(self.run_id)
+        if outcome not in expected:
+            return f"ended as {outcome}"
+        if starts > 1:
+            return f"Gradle was started {starts} times"
+        phone_log = self.on_phone / "build.log"
+        there = phone_log.read_bytes() if phone_log.exists() else b""
+        here = self.log.read_bytes()
+        if outcome in ("done", "lost", "failed") and here != there:
+            return f"the log here has {len(here)} bytes, the phone's {len(there)}"
+        if outcome == "done":
+            source = sorted((self.workspace / "app/src").glob("*.txt"))
+            wanted = hashlib.sha256(b"".join(path.read_bytes() for path in source)).hexdigest()
+            made = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.out.rglob("*.apk")]
+            if made != [wanted] or starts != 1 or list(self.out.rglob("*.part")):
+                return f"the artifact is not what the workspace makes ({len(made)} here)"
+            told = json.loads((self.folder / "result.json").read_text())["sha256"]
+            if told != hashlib.sha256(here).hexdigest():
+                return "the phone's digest of the log is another"
+        return ""
+
+
+@contextmanager
+def _small_disks(cell: Cell, job: Job) -> Iterator[None]:
+    """Let a disk be too small for the stage: a small file system over the runs, or over the output."""
+    if cell.fault != "disk_full":
+        yield
+        return
+    folder, uid = FOLDERS[cell.route]
+    if cell.stage == "fetch":
+        target, options, enter = job.out, "size=4m", []
+    else:
+        target = job.box.folder / "merged" / folder / "pocketbuild"
+        options = f"size={_FULL_AT_MB[cell.stage]}m,mode=700,uid={uid},gid={uid}"
+        enter = ["nsenter", "-t", str(job.box.init.pid), "-m", "--"]
+    subprocess.run([*enter, "mkdir", "-p", target], check=True)
+    subprocess.run([*enter, "chown", f"{uid}:{uid}", target], check=True)
+    subprocess.run([*enter, "mount", "-t", "tmpfs", "-o", options, "tmpfs", target], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*enter, "umount", "-l", target], check=True)
+
+
+@dataclass(frozen=True)
+class RandomReport:
+    """What one build under random faults came to."""
+
+    number: int
+    faults: tuple[str, ...]
+    runs: int
+    lost_runs: int
+    wrong: str
+
+
+_RANDOM_FAULTS = ("cut", "cut", "cut", "fin", "black_hole", "one_byte", "latency", "adbd", "adbd", "reboot")
+
+
+async def run_random(number: int, seed: int, box: Box, scratch: Path) -> RandomReport:
+    """Build a small project while up to three random faults happen at random moments.
+
+    A run that is lost with its process is begun anew under another id, as the service does.
+    """
+    chance = random.Random(f"{seed}/{number}")
+    faults = tuple(chance.choice(_RANDOM_FAULTS) for _ in range(chance.randint(1, 3)))
+    route = chance.choice(sorted(FOLDERS))
+    waits = [chance.uniform(0, 1.2) for _ in faults]
+    lost_runs = 0
+    for attempt in range(1, 6):
+        run = f"x-{os.getpid()}-{number}-{attempt}"
+        job = Job(box, route, scratch, {"lines": 10, "pause": 0.05}, 100_000, run)
+        async with open_chaos(box.host, box.port) as chaos:
+            with anyio.move_on_after(LIMIT_S):
+                outcome = await _drive_among(job, chaos, faults, waits)
+        expected = {"done", "lost"}
+        wrong = await run_sync(job.judge, outcome, expected)
+        if outcome != BuildState.LOST or wrong:
+            return RandomReport(number, faults, attempt, lost_runs, wrong)
+        lost_runs += 1
+        faults_left = faults if attempt == 1 else ()
+        faults, waits = (faults_left[1:], waits[1:])
+    return RandomReport(number, faults, attempt, lost_runs, "lost again and again")
+
+
+async def _drive_among(job: Job, chaos: Chaos, faults: tuple[str, ...], waits: list[float]) -> str:
+    outcome = "hung"
+
+    async def build() -> None:
+        nonlocal outcome
+        outcome = await job.drive(chaos.address, 0.5)
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(build)
+        for fault, wait_s in zip(faults, waits, strict=True):
+            await anyio.sleep(wait_s)
+            match fault:
+                case "fin":
+                    chaos.cut(with_fin=True)
+                case "adbd":
+                    with anyio.CancelScope(shield=True):
+                        await run_sync(restart_adbd, job.box.name)
+                case "reboot":
+                    with anyio.CancelScope(shield=True):
+                        await run_sync(partial(reboot, job.box.name))
+                case "one_byte":
+                    chaos.faults = Faults(segment_bytes=7)
+                    chaos.cut()
+                case "latency":
+                    chaos.faults = Faults(latency_s=0.05)
+                    chaos.cut()
+                case _:
+                    await _happen(fault, job, chaos)
+    return outcome
+
+
+def main() -> None:
+    """Drive one build in a process of its own: `drive ADDRESS BOX ROUTE SCRATCH RUN`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("words", nargs=6)
+    _, address, box_name, route, scratch, run = parser.parse_args().words
+    box = find(box_name)
+    assert box is not None
+    print(anyio.run(Job(box, route, Path(scratch), {}, 0, run).drive, address, 10.0))
+
+
+if __name__ == "__main__":
+    main()
