@@ -36,6 +36,10 @@ PING_SERVICE = "pocketbuild-ping:"
 """No adbd knows it, so each refuses it at once, without starting a process."""
 PING_INTERVAL_S = 10.0
 MISSES_ALLOWED = 3
+SMALL_BYTES = 256
+BURST_S = 0.001
+"""Small packets that follow each other faster than this, as answers to thousands of files do, are
+taken in lots; a single one is taken at once."""
 OUTPUT_HIGH_WATER_BYTES = 2 << 20
 """A sender waits while more than this lies unsent; keeps the wire full and memory small."""
 
@@ -170,12 +174,18 @@ class WireConnection:
 
     async def read(self) -> None:
         """Own the wire's reading half until it ends."""
+        small_before_at = -BURST_S
         try:
             while data := await self._wire.receive():
                 self._has_heard = True
                 for event in self._protocol.feed(data):
                     self._dispatch(event)
                 self._wake_writer()
+                if len(data) < SMALL_BYTES:
+                    now, before_at = anyio.current_time(), small_before_at
+                    small_before_at = now
+                    if now - before_at < BURST_S:
+                        await anyio.sleep(BURST_S)
             self._end(PhoneLost(f"{self._wire.name} closed the connection."))
         except OSError as error:
             self._end(PhoneLost(f"{self._wire.name} was lost: {error.strerror or error}."))

@@ -83,6 +83,7 @@ class _Stream:
     waiting_bytes: int = 0
     ungranted_bytes: int = 0
     unanswered_packets: int = 0
+    is_mid_packet: bool = False
     is_given_up: bool = False
 
 
@@ -262,6 +263,7 @@ class AdbProtocol:
             raise ProtocolFault(f"Stream {stream_id} overran its window of {stream.window_bytes} bytes.")
         if piece.data:
             events.append(StreamData(stream_id, piece.data))
+        stream.is_mid_packet = not piece.is_last
         if piece.is_last:
             stream.unanswered_packets += 1
             self._grant(stream_id, stream)
@@ -282,6 +284,6 @@ class AdbProtocol:
             while stream.unanswered_packets and stream.waiting_bytes < READ_AHEAD_BYTES:
                 stream.unanswered_packets -= 1
                 self._send(OKAY, stream_id, stream.remote_id)
-        elif stream.ungranted_bytes >= stream.window_bytes // 8:
+        elif not stream.is_mid_packet and stream.ungranted_bytes >= max(1, stream.window_bytes // 8):
             self._send(OKAY, stream_id, stream.remote_id, struct.pack("<i", stream.ungranted_bytes))
             stream.ungranted_bytes = 0

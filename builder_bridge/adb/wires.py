@@ -47,12 +47,13 @@ class SocketWire:
 
     async def receive(self) -> Buffer:
         """Give the next bytes; none at the end."""
-        await anyio.lowlevel.checkpoint()
-        while True:
-            try:
-                return self._socket.recv(READ_BYTES)
-            except BlockingIOError:
-                await anyio.wait_readable(self._socket)
+        try:
+            data = self._socket.recv(READ_BYTES)
+        except BlockingIOError:
+            await anyio.wait_readable(self._socket)
+            return self._socket.recv(READ_BYTES)
+        await anyio.lowlevel.checkpoint()  # a line that is never empty must let others work too
+        return data
 
     async def send(self, buffers: list[Buffer]) -> None:
         """Send all the bytes, going on where the kernel took only some."""

@@ -56,6 +56,7 @@ class Row:
     name: str
     size_bytes: int
     work: Callable[[Peer], object]
+    prepare: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,12 @@ def make_rows(folder: Path, scale: float) -> list[Row]:
 
     return [
         Row("push 100 MB", large.stat().st_size, lambda peer: peer.push(large, PLACE / "large")),
-        Row("pull 100 MB", large.stat().st_size, lambda peer: peer.pull(PLACE / "large", folder / "back")),
+        Row(
+            "pull 100 MB",
+            large.stat().st_size,
+            lambda peer: peer.pull(PLACE / "large", folder / "back"),
+            partial((folder / "back").unlink, missing_ok=True),
+        ),
         Row("push 50 MB zip", packed.stat().st_size, lambda peer: peer.push(packed, PLACE / "packed.zip")),
         Row("push 2,000 x 4 KB", 4096 * many_count, lambda peer: peer.push_tree(many, PLACE)),
         Row("push 15 MB of sources", source_bytes, lambda peer: peer.push_tree(sources, PLACE)),
@@ -141,6 +147,7 @@ def run_server(home: Path, environment: dict[str, str]) -> Iterator[RealAdb]:
 
 
 def measure(peer: Peer, row: Row) -> Measured:
+    row.prepare()
     cpu_s, started = peer.cpu_s(), time.perf_counter()
     row.work(peer)
     return Measured(time.perf_counter() - started, peer.cpu_s() - cpu_s)
