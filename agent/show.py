@@ -39,7 +39,8 @@ def _blocks(entry: Entry) -> Iterable[str]:
     match entry:
         case Began():
             yield f"# Run {entry.run_id}"
-            yield f"{entry.at}, {entry.provider}/{entry.model} ({entry.dialect}), workspace `{entry.workspace}`"
+            asked = f"{entry.provider}/{entry.model} ({entry.dialect})"
+            yield f"{entry.at}, {asked}, workspace `{entry.workspace}`"
             if limits := render(entry.budget, Spent()):
                 yield f"Budget: {limits}"
         case Added(item):
