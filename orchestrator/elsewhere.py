@@ -5,8 +5,8 @@ A log stays on the host of its phone while it is written. Every host answers for
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
-import httpx
 from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 from starlette.background import BackgroundTask
@@ -17,6 +17,9 @@ from orchestrator.errors import NotReady
 from orchestrator.problem import problem_response
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
+
+if TYPE_CHECKING:
+    import httpx
 
 _PASSED_ON = ("authorization", "range", "if-range", "last-event-id", "accept", "x-request-id")
 _PASSED_BACK = (
@@ -62,6 +65,8 @@ def register(app: FastAPI) -> None:
 
 
 async def _pass_on(request: Request, place: Exception) -> Response:
+    import httpx  # only a lab needs it, and it is slow to load
+
     assert isinstance(place, OnAnotherHost)
     async with AsyncExitStack() as stack:
         http = await stack.enter_async_context(
@@ -82,6 +87,6 @@ async def _pass_on(request: Request, place: Exception) -> Response:
         )
 
 
-async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
+async def _chunks(answer: "httpx.Response") -> AsyncIterator[bytes]:
     async for chunk in answer.aiter_raw():
         yield chunk

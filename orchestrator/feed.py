@@ -4,22 +4,21 @@ The id of each event is the offset of the log byte that comes next (`OFFSET`, or
 after the first attempt), so a client that reconnects with `Last-Event-ID` gets every byte once.
 """
 
-import codecs
+import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections import OrderedDict
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
-from fastapi.sse import ServerSentEvent
 
 from orchestrator import bell
 from orchestrator.access import Principal
 from orchestrator.desk import FrontDesk
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import BadRequest
-from orchestrator.store.logs import LogBook
 from orchestrator.store.records import BuildRow, run_id_of
 
 CHUNK_BYTES = 65_536
@@ -27,6 +26,10 @@ LOOK_AGAIN_S = 1.0
 """How long what another process wrote may stay unseen here."""
 GATHER_S = 0.025
 """Least time between two looks of one reader: lines that come quicker travel together."""
+
+KEEP_ALIVE_S = 15.0
+"""After so long a silence a comment is sent, so that nothing between here and the reader hangs up."""
+MAX_SHARED = 256
 
 _EVENT_ID = re.compile(r"^(\d{1,15})(?:@(\d{1,6}))?$")
 
@@ -50,16 +53,15 @@ def parse_position(event_id: str | None, offset: int | None) -> Position:
 
 
 class BuildFeed:
-    """Streams of one build, each for one reader."""
+    """Streams of builds, each for one reader; readers at the same byte share the work of an event."""
 
     def __init__(self, stores: Stores, desk: FrontDesk, closing: anyio.Event) -> None:
         self._stores = stores
         self._desk = desk
         self._closing = closing
+        self._shared: OrderedDict[tuple[str, int], tuple[int, bytes]] = OrderedDict()
 
-    async def follow(
-        self, principal: Principal, build_id: str, start: Position
-    ) -> AsyncIterator[ServerSentEvent]:
+    async def follow(self, principal: Principal, build_id: str, start: Position) -> AsyncIterator[bytes]:
         """Give `state`, `log` and at last `end`; where an attempt is lost, `attempt` and a new log.
 
         The stream ends early, without `end`, when the service stops; the client comes again.
@@ -68,9 +70,9 @@ class BuildFeed:
         ring = self._stores.bells.of(f"log:{build_id}")
         state_rung = state_ring.listen()
         build = await self._desk.get(principal, build_id)
-        reader = _Reader(self._stores.logs, build_id, start.attempt or build.attempt, start.offset)
+        attempt, offset = start.attempt or build.attempt, start.offset
         shown: dict[str, Any] | None = None
-        looked_s = time.monotonic()
+        looked_s = sent_s = time.monotonic()
         while not self._closing.is_set():
             rung = ring.listen()
             if state_rung.is_set() or time.monotonic() - looked_s >= LOOK_AGAIN_S:
@@ -78,52 +80,63 @@ class BuildFeed:
                 build = await self._desk.get(principal, build_id)
             state = state_of(build)
             if state != shown:
-                shown = state
-                yield ServerSentEvent(event="state", data=state, id=reader.event_id)
-            sent_s = time.monotonic()
-            for event in reader.read(is_over=build.is_finished or build.attempt > reader.attempt):
+                shown, sent_s = state, time.monotonic()
+                yield event_bytes("state", state, offset, attempt)
+            is_over = build.is_finished or build.attempt > attempt
+            while found := self._log_event(build_id, attempt, offset, is_over=is_over):
+                offset, event = found
+                sent_s = time.monotonic()
                 yield event
-            if build.attempt > reader.attempt:
-                yield reader.next_attempt()
+            if build.attempt > attempt:
+                attempt, offset = attempt + 1, 0
+                yield event_bytes("attempt", {"attempt": attempt}, offset, attempt)
                 continue
             if build.is_finished:
-                yield ServerSentEvent(event="end", data=state, id=reader.event_id)
+                yield event_bytes("end", state, offset, attempt)
                 return
+            if time.monotonic() - sent_s > KEEP_ALIVE_S:
+                sent_s = time.monotonic()
+                yield b":\n\n"
             await bell.wait(rung, LOOK_AGAIN_S)
             await anyio.sleep(max(0.0, sent_s + GATHER_S - time.monotonic()))
 
+    def _log_event(
+        self, build_id: str, attempt: int, offset: int, *, is_over: bool
+    ) -> tuple[int, bytes] | None:
+        """Give the event that begins at a byte and the byte after it, None where nothing is there yet."""
+        run_id = run_id_of(build_id, attempt)
+        known = self._shared.get((run_id, offset))
+        if known is not None:
+            return known
+        data = self._stores.logs.read(run_id, offset, CHUNK_BYTES)
+        is_last = is_over and offset + len(data) >= self._stores.logs.size_bytes(run_id)
+        whole = data if is_last else whole_characters(data)
+        if not whole:
+            return None
+        end = offset + len(whole)
+        body = {"offset": offset, "text": whole.decode("utf-8", "replace")}
+        made = self._shared[run_id, offset] = (end, event_bytes("log", body, end, attempt))
+        if len(self._shared) > MAX_SHARED:
+            self._shared.popitem(last=False)
+        return made
 
-class _Reader:
-    """Turns log bytes into events, whole characters each."""
 
-    def __init__(self, logs: LogBook, build_id: str, attempt: int, offset: int) -> None:
-        self._logs = logs
-        self._build_id = build_id
-        self.attempt = attempt
-        self._offset = offset
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+def event_bytes(name: str, data: dict[str, Any], offset: int, attempt: int) -> bytes:
+    """Write a server-sent event; `offset` is the log byte that a reader goes on from after it."""
+    event_id = str(offset) if attempt == 1 else f"{offset}@{attempt}"
+    return f"event: {name}\nid: {event_id}\ndata: {json.dumps(data)}\n\n".encode()
 
-    @property
-    def event_id(self) -> str:
-        """Name the byte to go on from."""
-        offset = self._offset - len(self._decoder.getstate()[0])
-        return str(offset) if self.attempt == 1 else f"{offset}@{self.attempt}"
 
-    def read(self, *, is_over: bool) -> Iterator[ServerSentEvent]:
-        """Give what came since; `is_over` where nothing will be added to this log."""
-        run_id = run_id_of(self._build_id, self.attempt)
-        while data := self._logs.read(run_id, self._offset, CHUNK_BYTES):
-            first = self._offset - len(self._decoder.getstate()[0])
-            self._offset += len(data)
-            is_last = is_over and self._offset >= self._logs.size_bytes(run_id)
-            text = self._decoder.decode(data, is_last)
-            yield ServerSentEvent(event="log", data={"offset": first, "text": text}, id=self.event_id)
-
-    def next_attempt(self) -> ServerSentEvent:
-        """Turn to the log of the next attempt."""
-        self.attempt, self._offset = self.attempt + 1, 0
-        self._decoder.reset()
-        return ServerSentEvent(event="attempt", data={"attempt": self.attempt}, id=self.event_id)
+def whole_characters(data: bytes) -> bytes:
+    """Cut off what may be the beginning of a UTF-8 character at the end; at most 3 bytes wait."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte < 0x80:
+            return data
+        if byte >= 0xC0:
+            wants = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return data[:-back] if back < wants else data
+    return data
 
 
 def state_of(build: BuildRow) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
-import httpx
 from anyio.abc import TaskGroup, TaskStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from orchestrator.client import ApiClient, JsonObject
+if TYPE_CHECKING:
+    from orchestrator.client import ApiClient, JsonObject
 from orchestrator.errors import BadRequest
 
 MCP_PATH = "/mcp"
@@ -22,9 +22,9 @@ INNER_TIMEOUT_S = 330.0
 class InnerDoor:
     """The service calls itself; a path is the service's own, inside its roots."""
 
-    client: ApiClient
+    client: "ApiClient"
 
-    async def submit(self, path: str, wish: JsonObject) -> JsonObject:
+    async def submit(self, path: str, wish: "JsonObject") -> "JsonObject":
         """Ask for a build of a folder that the service may read."""
         return await self.client.create_build({**wish, "path": path})
 
@@ -33,9 +33,9 @@ class InnerDoor:
 class OuterDoor:
     """A process beside the caller; a path is the caller's, and is sent where the service can't read it."""
 
-    client: ApiClient
+    client: "ApiClient"
 
-    async def submit(self, path: str, wish: JsonObject) -> JsonObject:
+    async def submit(self, path: str, wish: "JsonObject") -> "JsonObject":
         """Ask for a build of a folder of this machine."""
         if not Path(path).is_absolute():
             raise BadRequest(f"the workspace path {path!r} is not absolute")
@@ -77,6 +77,10 @@ class LazyMcp:
 
     @asynccontextmanager
     async def _open_door(self, context: Any) -> AsyncIterator[InnerDoor]:
+        import httpx
+
+        from orchestrator.client import ApiClient
+
         sent = context.headers or {}
         headers = {name: sent[name] for name in ("authorization", "host", "x-request-id") if name in sent}
         transport = httpx.ASGITransport(app=self._api)

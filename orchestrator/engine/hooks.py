@@ -12,11 +12,10 @@ import json
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-import httpx
 import sqlalchemy as sa
 import structlog
 
@@ -25,6 +24,9 @@ from orchestrator.engine.outage import outlast_outages
 from orchestrator.engine.resources import EngineResources
 from orchestrator.store import builds as build_store
 from orchestrator.store.tables import webhooks
+
+if TYPE_CHECKING:
+    import httpx
 
 log = structlog.get_logger(__name__)
 WAITS_S = (5.0, 30.0, 300.0, 1800.0, 7200.0, 36000.0)
@@ -59,6 +61,8 @@ class HookSender:
         """Tell what is due, whenever a build ends and every few seconds."""
         if not self._settings.urls:
             return
+        import httpx  # only a service with webhooks needs it, and it is slow to load
+
         ring = self._stores.bells.of("builds")
         async with httpx.AsyncClient(timeout=ANSWER_S, trust_env=False, follow_redirects=False) as http:
             while True:
@@ -73,7 +77,7 @@ class HookSender:
         )
         return await self._stores.database.run(lambda c: [Due(*row) for row in c.execute(query.limit(100))])
 
-    async def _tell(self, http: httpx.AsyncClient, due: Due) -> None:
+    async def _tell(self, http: "httpx.AsyncClient", due: Due) -> None:
         build = await self._stores.database.run(lambda c: build_store.get(c, due.build_id))
         if build is None:
             await self._note(due, done_s=time.time(), failure="the build is no longer kept")
@@ -83,6 +87,8 @@ class HookSender:
         body = json.dumps(
             {"type": "build.finished", "timestamp": _iso(build.finished_s), "data": data}
         ).encode()
+        import httpx
+
         try:
             address = await anyio.to_thread.run_sync(check_address, due.url, self._settings.allow_private)
             headers = {"content-type": "application/json", **self._signed(due.id, body)}
@@ -139,8 +145,10 @@ def check_address(url: str, allow_private: bool) -> str:
 
 
 async def _post(
-    http: httpx.AsyncClient, url: str, address: str, body: bytes, headers: dict[str, str]
-) -> httpx.Response:
+    http: "httpx.AsyncClient", url: str, address: str, body: bytes, headers: dict[str, str]
+) -> "httpx.Response":
+    import httpx
+
     parts = httpx.URL(url)
     pinned = parts.copy_with(host=address)
     host = parts.netloc.decode("ascii")

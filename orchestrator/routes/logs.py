@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
-from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from orchestrator.access import Principal
 from orchestrator.elsewhere import stay_or_go
@@ -21,6 +20,15 @@ from orchestrator.store.records import BuildRow, RunRow, run_id_of
 router = APIRouter(prefix="/v1/builds/{build_id}", tags=["logs"])
 CHUNK_BYTES = 1 << 18
 MAX_OFFSET = 1 << 50
+_NOT_KEPT = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events that are written already."""
+
+    media_type = "text/event-stream"
+
+
 Attempt = Annotated[
     int | None, Query(ge=1, le=1_000_000, description="Which attempt; the latest by default.")
 ]
@@ -102,28 +110,20 @@ async def search_log(
     return SearchReply(lines=list(lines), hits=hits, total=total)
 
 
-async def checked_feed(
+@router.get("/log/live", response_class=EventStream)
+async def follow_log(
     build_id: str,
     request: Request,
     service: ServiceDep,
     principal: PrincipalDep,
     offset: Offset = None,
     last_event_id: Annotated[str | None, Header(max_length=64)] = None,
-) -> AsyncIterator[ServerSentEvent]:
-    """Give the feed of a build that the asker may see, while a refusal can still be a status."""
+) -> EventStream:
+    """Follow a build: events `state`, `log`, `attempt` and `end`; ids are byte offsets to go on from."""
     position = parse_position(last_event_id, offset)
     build = await service.desk.get(principal, build_id)
     await stay_or_go(service.stores, _run_id(build, position.attempt), request)
-    return service.feed.follow(principal, build_id, position)
-
-
-@router.get("/log/live", response_class=EventSourceResponse)
-async def follow_log(
-    feed: Annotated[AsyncIterator[ServerSentEvent], Depends(checked_feed)],
-) -> AsyncIterator[ServerSentEvent]:
-    """Follow a build: events `state`, `log`, `attempt` and `end`; ids are byte offsets to go on from."""
-    async for event in feed:
-        yield event
+    return EventStream(service.feed.follow(principal, build_id, position), headers=_NOT_KEPT)
 
 
 @router.get("/problems")

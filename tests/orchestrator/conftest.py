@@ -16,7 +16,6 @@ from orchestrator.serving import serving
 from orchestrator.settings import Settings, load_settings
 from tests.orchestrator.fakes import folder_phones
 
-
 hypothesis.settings.register_profile("unhurried", deadline=None)
 hypothesis.settings.load_profile("unhurried")
 

@@ -44,7 +44,8 @@ with open(folder + "/build.log", "ab", buffering=0) as log:
     for line in plan["lines"]:
         if os.path.exists(folder + "/cancel"):
             log.write(b"cancelled\\n"); state("cancelled"); sys.exit()
-        log.write(line.encode() + b"\\n"); time.sleep(plan["line_s"])
+        text = repr(time.time()) if plan.get("is_stamped") else line
+        log.write(text.encode() + b"\\n"); time.sleep(plan["line_s"])
 state("collecting"); time.sleep(plan["collect_s"])
 os.makedirs(folder + "/artifacts")
 if plan["exit_code"] == 0:
