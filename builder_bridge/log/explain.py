@@ -6,10 +6,11 @@ add one for each module, blocks about Kotlin scripts one for each `Line N:`.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from builder_bridge.log.causes import Cause, Failure, cause_tree, task_of, where_of
+from builder_bridge.log.ledger import one_line
 from builder_bridge.log.problem import Problem, Severity, Tool
 from builder_bridge.log.problems.finding import ERROR_WORDS, number, plain_path, task_name
 
@@ -155,20 +156,18 @@ class _Maker:
 
 _EXCEPTIONS = re.compile(r"^(?:(?:[\w$]+\.)+[\w$]+: )+")
 _PREFACE = re.compile(r"^(?:Manifest merger failed ?: |(?:[\w$]+\.)+[\w$]+: )+")
-_BLANKS = re.compile(r"\s+")
 
 
-def is_repeated(problem: Problem, known: list[Problem]) -> bool:
-    """Whether a problem of a block only says again what a diagnostic has said."""
-    gist = _BLANKS.sub(" ", _PREFACE.sub("", problem.gist)).strip(" .")
+def is_repeated(problem: Problem, said: Sequence[tuple[str, int | None]]) -> bool:
+    """Whether a problem of a block only says again what a tool has said, as (one-line text, line)."""
+    gist = one_line(_PREFACE.sub("", problem.gist)).strip(" .")
     if len(gist) < 6:
         return False
-    for other in known:
-        if other.tool is Tool.GRADLE:
-            continue
-        if gist in _BLANKS.sub(" ", other.message):
-            return problem.line is None or other.line in (None, problem.line)
-    return False
+    line = next((at_line for text, at_line in said if gist in text), _NOT_SAID)
+    return line is not _NOT_SAID and (problem.line is None or line in (None, problem.line))
+
+
+_NOT_SAID = -1
 
 
 def _is_only_a_wrapper(leaf: Cause) -> bool:

@@ -13,6 +13,10 @@ MAX_PROBLEMS = 5_000
 MAX_KEYS = 100_000
 """So many different problems are told apart; beyond them a repeat counts again."""
 
+MAX_SAID = 1_000
+"""So many errors of tools are held against what failure blocks say."""
+
+_BLANKS = re.compile(r"\s+")
 _Key = tuple[Severity, Tool, str | None, int | None, str]
 
 
@@ -25,6 +29,7 @@ class Ledger:
         self._keys: set[_Key] = set()
         self._error_tools: set[Tool] = set()
         self._told = 0
+        self.said_by_tools: list[tuple[str, int | None]] = []
         self.left_out = 0
 
     def add(self, problem: Problem) -> bool:
@@ -37,6 +42,8 @@ class Ledger:
             self._keys.add(key)
         if problem.severity is Severity.ERROR:
             self._error_tools.add(problem.tool)
+            if problem.tool is not Tool.GRADLE and len(self.said_by_tools) < MAX_SAID:
+                self.said_by_tools.append((one_line(problem.message), problem.line))
         self._counts[problem.severity] += 1
         if self._counts[problem.severity] > MAX_PROBLEMS:
             self.left_out += 1
@@ -47,6 +54,16 @@ class Ledger:
     def has_error_of(self, tools: frozenset[Tool]) -> bool:
         """Whether one of these tools reported an error."""
         return not self._error_tools.isdisjoint(tools)
+
+    @property
+    def has_all_warnings(self) -> bool:
+        """Whether no further warning would be kept."""
+        return self._counts[Severity.WARNING] >= MAX_PROBLEMS
+
+    @property
+    def has_all_errors(self) -> bool:
+        """Whether no further error would be kept."""
+        return self._counts[Severity.ERROR] >= MAX_PROBLEMS
 
     def errors(self) -> list[Problem]:
         """Give the errors so far, in the order in which they came."""
@@ -61,3 +78,8 @@ class Ledger:
     def in_log_order(self) -> tuple[Problem, ...]:
         """Give all problems by the line at which they begin."""
         return tuple(sorted(self._problems, key=lambda problem: problem.log_line))
+
+
+def one_line(text: str) -> str:
+    """Give a text with all runs of blanks and line ends as one blank."""
+    return _BLANKS.sub(" ", text)

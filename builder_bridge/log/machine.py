@@ -135,13 +135,13 @@ class LineMachine:
 
     def _take_status(self, head: str, task: TaskLookup) -> bool:
         """Read Gradle's word on the build or on a task; say whether it was one."""
-        ended = _BUILD_ENDED.match(head)
+        ended = _BUILD_ENDED.match(head) if head.startswith("BUILD ") else None
         if ended:
             self.outcome = Outcome.SUCCESS if ended[1] == "SUCCESSFUL" else Outcome.FAILED
             duration = _DURATION.match(ended[2])
             self.duration_text = duration[1].strip() if duration else None
             return True
-        failed = _TASK_FAILED.match(head)
+        failed = _TASK_FAILED.match(head) if " FAILED" in head else None
         if failed:
             path = failed[1] or failed[2] or task()
             if path:
@@ -157,8 +157,7 @@ class LineMachine:
         if finding is None:
             self._take_shell(line[:HEAD_CHARS], log_line, glued[1] if glued else None)
             return False
-        self._message = OpenMessage(finding, log_line, glued[1] if glued else task())
-        self._state = _State.MESSAGE
+        self._open(OpenMessage(finding, log_line, glued[1] if glued else task()))
         return True
 
     def _take_shell(self, head: str, log_line: int, task: str | None) -> None:
@@ -174,16 +173,22 @@ class LineMachine:
                 self._ledger.add(self._killed)
         launcher = gradle.match_launcher(head)
         if launcher and self._launcher_problem is None:
-            self._message = OpenMessage(launcher, log_line, None)
-            self._launcher = self._message
-            self._state = _State.MESSAGE
+            self._launcher = OpenMessage(launcher, log_line, None)
+            self._open(self._launcher)
 
     def _take_in_message(self, line: str, log_line: int, task: TaskLookup, *, is_marked: bool) -> bool:
-        begins_another = is_marked and find(line, task) is not None
-        if not begins_another and self._message is not None and self._message.take(line):
+        finding = find(line, task) if is_marked else None
+        if finding is None and self._message is not None and self._message.take(line):
             return False
         self._close_message()
-        return is_marked and self._scan(line, log_line, task)
+        if finding is None:
+            return is_marked and self._scan(line, log_line, task)
+        self._open(OpenMessage(finding, log_line, task()))
+        return True
+
+    def _open(self, message: OpenMessage) -> None:
+        self._message = message
+        self._state = _State.MESSAGE
 
     def _close_message(self) -> None:
         message, self._message = self._message, None
@@ -237,7 +242,7 @@ class LineMachine:
         if task:
             self.failed_tasks.setdefault(task)
         for explained in explain(failure):
-            if is_repeated(explained.problem, self._ledger.errors()):
+            if is_repeated(explained.problem, self._ledger.said_by_tools):
                 continue
             if not explained.points_at:
                 self._ledger.add(explained.problem)

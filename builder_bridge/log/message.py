@@ -12,7 +12,8 @@ MAX_MESSAGE_CHARS = 16_000
 """Of a longer message the beginning is kept, with a note of how much is not."""
 
 _SPEAKS_FOR_ITSELF = re.compile(
-    r"\s*$|> (?:Task|Configure project|Transform) |:[\w.-]+(?::[\w.\[\]-]+)*(?: [A-Z][A-Z-]+)?$"
+    r"\s*$|[ew]: |[^\s:][^\n:]*:\d+: (?:warning|警告): "
+    r"|> (?:Task|Configure project|Transform) |:[\w.-]+(?::[\w.\[\]-]+)*(?: [A-Z][A-Z-]+)?$"
     r"|FAILURE: |BUILD [FS]|\* [A-Z]|\s*\d+ (?:errors?|warnings?|Fehler|Warnung)"
     r"|\s*(?:Note|note|注|注意|ノート|Hinweis): |\s*\d+ ?个(?:错误|警告)|\s*(?:エラー|警告)\d+個"
     r"|\[Incubating\]|##\[|\d+ tests? completed|\s*\d+ (?:warning|error)s? (?:and|generated)|\s*ninja: "

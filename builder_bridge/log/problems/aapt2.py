@@ -20,9 +20,10 @@ from builder_bridge.log.problems.finding import (
 
 MARKS = (
     r"AAPT: ",
-    r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)(?::[0-9]+)*(?:[-0-9:]*): (?i:error|warn)",
+    r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)[-0-9:]*: [Ee]rror",
     r"asset merger: ",
 )
+WARNING_MARKS = (r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)[-0-9:]*: [Ww]arn",)
 
 _LEVEL = r"(?:ERROR|WARN|WARNING): ?"
 _PLACE = r"([^\n]*?)(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
@@ -33,13 +34,14 @@ _RESOURCE_FILE = (
     r"(?:\[[^\]\n]*\] ?)?([^\n]*?\.(?:xml|png|webp|jpe?g|gif|ttf|otf))(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
 )
 _PLAIN = re.compile(rf"{_RESOURCE_FILE}: (error|warn|warning|Error|Warning): (\S.*)", re.DOTALL)
+_RESOURCE_SUFFIX = re.compile(r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)\b")
 _LINT_TAG = re.compile(r"\[[A-Z]\w+(?: from [\w.]+)?\]\s*$")
 _DUPLICATES = re.compile(r"(?:\[[^\]\n]*\] ?[^\n\t]*\t)+[^\n]*: Error: Duplicate resources")
 
 
 def match(line: str, task: TaskLookup) -> Finding | None:
     """See a message about a resource; `task` tells lint's plain form from the merger's."""
-    marked = _MARKED.match(line)
+    marked = _MARKED.match(line) if "AAPT: " in line else None
     if marked:
         file, at_line, column, word, message = marked.groups()
         if word is None and _CUT_WORD.match(message):
@@ -53,7 +55,7 @@ def match(line: str, task: TaskLookup) -> Finding | None:
             number(column),
             Follow.NOTHING,
         )
-    merger = _MERGER.match(line)
+    merger = _MERGER.match(line) if "asset merger: " in line else None
     if merger:
         level, file, at_line, column, message = merger.groups()
         severity = severity_of("warn" if level and level.startswith("WARN") else "error")
@@ -66,7 +68,7 @@ def match(line: str, task: TaskLookup) -> Finding | None:
 def _match_plain(line: str, task: TaskLookup) -> Finding | None:
     if "AndroidManifest.xml" in line.partition(": ")[0]:
         return None
-    plain = _PLAIN.match(line)
+    plain = _PLAIN.match(line) if _RESOURCE_SUFFIX.search(line) else None
     if plain is None:
         return None
     file, at_line, column, word, message = plain.groups()

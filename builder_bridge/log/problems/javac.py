@@ -20,10 +20,16 @@ from builder_bridge.log.problems.finding import (
 )
 
 MARKS = (
-    r"\.java:[0-9]+: ",
-    r"(?:^|[^A-Za-z0-9_\n]|Java|Javac)(?:error|warning): ",
-    r"(?:错误|錯誤|警告|エラー|오류|경고): ",
-    r"\.(?:jar|class)\([^)\n]*\): ",
+    r"\.java:[0-9]+: [^w\n\xe8]",  # 警 begins with E8
+    r"(?:^|[^A-Za-z0-9_\n]|Java|Javac)error: ",
+    r"(?:错误|錯誤|エラー|오류): ",
+    r"\.(?:jar|class)\([^)\n]*\): [^w\n\xe8]",
+)
+WARNING_MARKS = (
+    r"\.java:[0-9]+: [w\xe8]",
+    r"(?:^|[^A-Za-z0-9_\n]|Java|Javac)warning: ",
+    r"(?:警告|경고): ",
+    r"\.(?:jar|class)\([^)\n]*\): [w\xe8]",
 )
 
 _WORDS = rf"(?:{ERROR_WORDS}|{WARNING_WORDS})"
@@ -38,13 +44,13 @@ _OTHER_TOOL = re.compile(r"AAPT|D8|R8|CMake")
 
 def match(line: str, task: TaskLookup) -> Finding | None:
     """See a message of javac; `task` is the Gradle task that runs, where it is known."""
-    placed = _PLACED.match(line)
+    placed = _PLACED.match(line) if ".java:" in line else None
     if placed:
         file, at_line, word, message = placed.groups()
         if _NO_PROBLEM.match(word):
             return None
         return Finding(severity_of(word), Tool.JAVAC, message, plain_path(file.strip()), number(at_line))
-    archive = _IN_ARCHIVE.match(line)
+    archive = _IN_ARCHIVE.match(line) if "): " in line else None
     if archive:
         file, word, message = archive.groups()
         return Finding(severity_of(word), Tool.JAVAC, message, plain_path(file.strip()))

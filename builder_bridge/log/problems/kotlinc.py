@@ -10,23 +10,20 @@ import re
 from builder_bridge.log.problem import Severity, Tool
 from builder_bridge.log.problems.finding import Finding, number, plain_path, severity_of
 
-MARKS = (r"(?:^|[^A-Za-z0-9_.\n]|Kotlin)[ew]: ",)
-"""What every line of these tools has, as a pattern over a whole block."""
+MARKS = (r"(?:^|[^A-Za-z0-9_.\n]|Kotlin)e: ",)
+WARNING_MARKS = (r"(?:^|[^A-Za-z0-9_.\n]|Kotlin)w: ",)
+"""What every line of these tools has, as patterns over a whole block; those of warnings apart."""
 
-_PATH = r"(?:file:/{1,3})?(?:[A-Za-z]:)?[/\\][^\n]*?"
-_SUFFIX = r"\.(?:kts?|java|class|jar|klib|kotlin_module|kotlin_builtins|xml)"
 _HEAD = re.compile(r"([ew]): (?:\[(ksp|kapt)\] ?)?(.*)", re.DOTALL)
-_PLACED = [
-    re.compile(rf"({_PATH}): \((\d+), (\d+)\): (.+)", re.DOTALL),
-    re.compile(rf"({_PATH}):(\d+):(\d+):? +(\S.*)", re.DOTALL),
-    re.compile(rf"({_PATH}):(\d+)(): +(\S.*)", re.DOTALL),
-    re.compile(rf"({_PATH}{_SUFFIX})()(): +(\S.*)", re.DOTALL),
-    re.compile(rf"(file:{_PATH}{_SUFFIX})()() ?(?=[A-Z'\"<])(\S.*)", re.DOTALL),
-]
-_ONLY_A_PLACE = re.compile(
-    r"(?:file:|[/\\]|[A-Za-z]:[/\\])(?:\S*|[^\n]*\.(?:kts?|java)[:(), \d]*)\s*$|\[\w*$"
-)
+_PATH_START = re.compile(r"(?:file:/{1,3})?(?:[A-Za-z]:)?[/\\]|[\w./-]{1,300}\.kts?:[ \d]")
+_POSITION = re.compile(r": \((\d+), (\d+)\): (?=.)|:(\d+):(\d+):? +(?=\S)|:(\d+)(): +(?=\S)")
+_SUFFIX = r"\.(?:kts?|java|class|jar|klib|kotlin_module|kotlin_builtins|xml)"
+_SUFFIXES = (".kt", ".kts", ".java", ".xml", ".class", ".kotlin_module")
+_UNPLACED = re.compile(rf"([^\n]*?{_SUFFIX})(?:: +(?=\S)|(?=[A-Z'\"<]))(.*)", re.DOTALL)
+_ONLY_A_PLACE = re.compile(r"(?:file:|[/\\]|[A-Za-z]:[/\\])(?:\S*|[^\n]*\.(?:kts?|java)[:(), \d]*)\s*$")
 """What is left of a line that was cut before its message."""
+
+_ONLY_A_MARK = re.compile(r"\[\w*$")
 _JAVAC_WORD = re.compile(r"(error|warning|警告|错误|エラー): +")
 
 
@@ -38,16 +35,26 @@ def match(line: str) -> Finding | None:
     letter, mark, text = head.groups()
     severity = Severity.ERROR if letter == "e" else Severity.WARNING
     tool = Tool(mark) if mark else Tool.KOTLINC
-    if not text.strip() or _ONLY_A_PLACE.match(text):
+    if _PATH_START.match(text):
+        position = _POSITION.search(text)
+        if position and text[: position.start()].endswith(_SUFFIXES):
+            return _settle(_placed(severity, tool, text, position))
+        if _ONLY_A_PLACE.match(text):
+            return None
+        unplaced = _UNPLACED.match(text)
+        if unplaced:
+            return _settle(Finding(severity, tool, unplaced[2], plain_path(unplaced[1])))
+        if position:
+            return _settle(_placed(severity, tool, text, position))
+    elif not text.strip() or _ONLY_A_MARK.match(text):
         return None
-    for pattern in _PLACED:
-        placed = pattern.match(text)
-        if placed:
-            file, at_line, column, message = placed.groups()
-            return _settle(
-                Finding(severity, tool, message, plain_path(file), number(at_line), number(column))
-            )
     return _settle(Finding(severity, tool, text))
+
+
+def _placed(severity: Severity, tool: Tool, text: str, position: re.Match[str]) -> Finding:
+    line, column = next((position[n], position[n + 1]) for n in (1, 3, 5) if position[n] is not None)
+    file = plain_path(text[: position.start()])
+    return Finding(severity, tool, text[position.end() :], file, number(line), number(column))
 
 
 def _settle(finding: Finding) -> Finding:

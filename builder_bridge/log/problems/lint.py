@@ -12,7 +12,8 @@ from builder_bridge.log.problems.finding import (
     task_name,
 )
 
-MARKS = (r": (?:Error|Warning): ",)
+MARKS = (r": Error: ",)
+WARNING_MARKS = (r": Warning: ",)
 
 _PLACED = re.compile(r"([^\n]*?\.\w{1,10})(?::(\d+)(?::(\d+))?)?: (Error|Warning|Fatal): (\S.*)", re.DOTALL)
 _BARE = re.compile(r"(Error|Warning): (\S.*\[[A-Z]\w+(?: from [\w.-]+)?\])\s*$")

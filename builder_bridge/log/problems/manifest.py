@@ -5,7 +5,8 @@ import re
 from builder_bridge.log.problem import Tool
 from builder_bridge.log.problems.finding import Finding, number, plain_path, severity_of
 
-MARKS = (r"(?:Error|Warning):[ \t\r]*$", r"AndroidManifest[\w.-]*\.xml[-0-9:]* (?:Error|Warning):")
+MARKS = (r"Error:[ \t\r]*$", r"AndroidManifest[\w.-]*\.xml[-0-9:]* Error:")
+WARNING_MARKS = (r"Warning:[ \t\r]*$", r"AndroidManifest[\w.-]*\.xml[-0-9:]* Warning:")
 
 _PLACED = re.compile(
     r"(?:\[[^\]\n]*\] ?)?([^\n]*?\.xml)(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?:? (Error|Warning):\s*(.*)",

@@ -6,11 +6,12 @@ from builder_bridge.log.problem import Severity, Tool
 from builder_bridge.log.problems.finding import Finding, Follow, number, plain_path, severity_of
 
 MARKS = (
-    r":[0-9]+(?::[0-9]+)?: (?:fatal )?(?:error|warning): ",
-    r"(?:^|[^A-Za-z0-9_\n])(?:error|warning): ",
+    r":[0-9]+(?::[0-9]+)?: (?:fatal )?error: ",
+    r"(?:^|[^A-Za-z0-9_\n])error: ",
     r"undefined reference to ",
-    r"CMake (?:Error|Warning|Deprecation)",
+    r"CMake Error",
 )
+WARNING_MARKS = (r":[0-9]+: warning: ", r"(?:^|[^A-Za-z0-9_\n])warning: ", r"CMake (?:Warning|Deprecation)")
 
 _RUNNING = re.compile(r"C/C\+\+: ?")
 _SOURCE = (
@@ -48,7 +49,7 @@ def match(line: str) -> Finding | None:
     linker = _LINKER.match(line)
     if linker:
         return Finding(severity_of(linker[1]), Tool.CLANG, linker[2])
-    reference = _REFERENCE.match(line)
+    reference = _REFERENCE.match(line) if "undefined reference" in line else None
     if reference:
         file, at_line, message = reference.groups()
         return Finding(Severity.ERROR, Tool.CLANG, message, plain_path(file.strip()), number(at_line))

