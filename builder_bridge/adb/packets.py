@@ -2,7 +2,7 @@
 
 The words are command, arg0, arg1, payload length, byte sum, command XOR 0xFFFFFFFF. A payload is
 never assembled here: `PacketReader` cuts what it is fed into `Piece`s, so nothing is copied and a
-packet may arrive in any number of parts.
+packet may arrive in any number of parts. Only where byte sums are checked is it held back whole.
 """
 
 import struct
@@ -65,7 +65,7 @@ class PacketReader:
         self._head = bytearray()
         self._packet: Packet | None = None
         self._left = 0
-        self._sum = 0
+        self._unchecked = bytearray()
         self.checks_sums = False
 
     def feed(self, data: Buffer) -> Iterator[Piece]:
@@ -79,21 +79,27 @@ class PacketReader:
                 if len(self._head) < HEADER.size:
                     return
                 self._packet = self._read_header()
-                self._left, self._sum = self._packet.size_bytes, 0
+                self._left = self._packet.size_bytes
             part = view[position : position + self._left]
             position += len(part)
             self._left -= len(part)
-            if part or not self._left:
-                yield self._cut(self._packet, part)
+            packet, is_last = self._packet, not self._left
+            if is_last:
+                self._packet = None
+            if self.checks_sums:
+                yield from self._checked(packet, part, is_last)
+            elif part or is_last:
+                yield Piece(packet, part, is_last)
 
-    def _cut(self, packet: Packet, part: memoryview) -> Piece:
-        if self.checks_sums:
-            self._sum = (self._sum + sum(part)) & 0xFFFFFFFF
-        if not self._left:
-            self._packet = None
-            if self.checks_sums and self._sum != packet.byte_sum:
+    def _checked(self, packet: Packet, part: memoryview, is_last: bool) -> Iterator[Piece]:
+        """Hold a payload back until its sum is known to be right."""
+        self._unchecked += part
+        if is_last:
+            payload = bytes(self._unchecked)
+            self._unchecked.clear()
+            if sum(payload) & 0xFFFFFFFF != packet.byte_sum:
                 raise ProtocolFault(f"The byte sum of a {packet.name} packet is wrong.")
-        return Piece(packet, part, not self._left)
+            yield Piece(packet, memoryview(payload), is_last)
 
     def _read_header(self) -> Packet:
         *words, magic = HEADER.unpack(self._head)

@@ -15,7 +15,7 @@ Source of the rules: AOSP `packages/modules/adb/protocol.txt` and the behaviour 
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from builder_bridge.adb.events import (
@@ -178,39 +178,37 @@ class AdbProtocol:
         output, self._output, self._output_bytes = self._output, [], 0
         return output
 
-    def feed(self, data: Buffer) -> list[Event]:
-        """Take bytes from the phone, cut anywhere. Raises `ProtocolFault` on what ADB does not allow."""
-        events = list[Event]()
+    def feed(self, data: Buffer) -> Iterator[Event]:
+        """Take bytes from the phone, cut anywhere, and give what they mean; go through to the end.
+
+        Raises `ProtocolFault` on what ADB does not allow, after the events of all that came before.
+        """
         for piece in self._reader.feed(data):
-            match piece.packet.command:
-                case command if command in (OKAY, WRTE, CLSE):
-                    # On USB, packets of an earlier session may come before the greeting.
-                    if self.banner:
-                        self._take_stream_piece(piece, events)
-                case _:
-                    self._body += piece.data
-                    if piece.is_last:
-                        body = bytes(self._body)
-                        self._body.clear()
-                        events += self._take_packet(piece.packet, body)
-        return events
+            if piece.packet.command in (OKAY, WRTE, CLSE):
+                if self.banner:  # on USB, packets of an earlier session may come before the greeting
+                    yield from self._take_stream_piece(piece)
+            else:
+                self._body += piece.data
+                if piece.is_last:
+                    body = bytes(self._body)
+                    self._body.clear()
+                    yield from self._take_packet(piece.packet, body)
 
     def _send(self, command: int, arg0: int, arg1: int, *payload: Buffer) -> None:
         packet = encode_packet(command, arg0, arg1, *payload, with_sum=self._has_sums)
         self._output += packet
         self._output_bytes += sum(map(len, packet))
 
-    def _take_packet(self, packet: Packet, body: bytes) -> list[Event]:
+    def _take_packet(self, packet: Packet, body: bytes) -> Iterator[Event]:
         match packet.command:
             case command if command == CNXN and not self.banner:
-                return [self._greeted(packet, body)]
+                yield self._greeted(packet, body)
             case command if command == AUTH and packet.arg0 == AUTH_TOKEN and not self.banner:
-                return [AuthWanted(body)]
+                yield AuthWanted(body)
             case command if command == STLS and not self.banner:
-                return [TlsWanted()]
+                yield TlsWanted()
             case command if command == OPEN and self.banner:
                 self._send(CLSE, 0, packet.arg0)
-                return []
             case _:
                 raise ProtocolFault(f"A {packet.name} packet came where ADB allows none.")
 
@@ -226,23 +224,23 @@ class AdbProtocol:
         self.max_send_bytes = min(max_payload_bytes, MAX_PAYLOAD_BYTES)
         return Connected(self.banner)
 
-    def _take_stream_piece(self, piece: Piece, events: list[Event]) -> None:
+    def _take_stream_piece(self, piece: Piece) -> Iterator[Event]:
         packet = piece.packet
         stream = self._stream_for(packet)
         if stream is None:
             return
         if packet.command == WRTE:
-            self._take_data(stream, piece, events)
+            yield from self._take_data(stream, piece)
         elif packet.command == OKAY:
             self._body += piece.data
             if piece.is_last:
-                self._take_credit(stream, packet, events)
+                yield from self._take_credit(stream, packet)
         elif piece.is_last:
             del self._streams[packet.arg1]
             if stream.remote_id:
                 self._send(CLSE, packet.arg1, stream.remote_id)
             if not stream.is_given_up:
-                events.append(StreamClosed(packet.arg1))
+                yield StreamClosed(packet.arg1)
 
     def _stream_for(self, packet: Packet) -> _Stream | None:
         """Find the stream a packet is for; None if we have ended it, a fault if it never was."""
@@ -254,7 +252,7 @@ class AdbProtocol:
             raise ProtocolFault(f"A {packet.name} for stream {packet.arg1} comes from stream {packet.arg0}.")
         return stream
 
-    def _take_data(self, stream: _Stream, piece: Piece, events: list[Event]) -> None:
+    def _take_data(self, stream: _Stream, piece: Piece) -> Iterator[Event]:
         stream_id = piece.packet.arg1
         if not stream.remote_id:
             raise ProtocolFault(f"Stream {stream_id} carried data before it was opened.")
@@ -262,13 +260,13 @@ class AdbProtocol:
         if stream.waiting_bytes > stream.window_bytes + MAX_PAYLOAD_BYTES:
             raise ProtocolFault(f"Stream {stream_id} overran its window of {stream.window_bytes} bytes.")
         if piece.data:
-            events.append(StreamData(stream_id, piece.data))
+            yield StreamData(stream_id, piece.data)
         stream.is_mid_packet = not piece.is_last
         if piece.is_last:
             stream.unanswered_packets += 1
             self._grant(stream_id, stream)
 
-    def _take_credit(self, stream: _Stream, packet: Packet, events: list[Event]) -> None:
+    def _take_credit(self, stream: _Stream, packet: Packet) -> Iterator[Event]:
         granted, self._body = bytes(self._body), bytearray()
         if len(granted) != (4 if self._has_windows else 0):
             raise ProtocolFault(f"The OKAY of stream {packet.arg1} carries {len(granted)} bytes of credit.")
@@ -277,7 +275,7 @@ class AdbProtocol:
         if stream.is_given_up:
             self.close(packet.arg1)
         else:
-            events.append(StreamOpened(packet.arg1) if is_first else StreamWritable(packet.arg1))
+            yield StreamOpened(packet.arg1) if is_first else StreamWritable(packet.arg1)
 
     def _grant(self, stream_id: int, stream: _Stream) -> None:
         if not self._has_windows:

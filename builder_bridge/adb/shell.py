@@ -6,7 +6,7 @@ you put into it. Packets of this protocol are kind (one byte), length (four, lit
 """
 
 import struct
-from collections.abc import AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import IntEnum
@@ -53,9 +53,9 @@ class ShellReader:
         self._left = 0
         self.exit_code: int | None = None
 
-    def feed(self, data: Buffer) -> list[tuple[Stream, memoryview]]:
+    def feed(self, data: Buffer) -> Iterator[tuple[Stream, memoryview]]:
         """Give output in order. Raises `ProtocolFault` for kinds that do not exist."""
-        view, position, pieces = memoryview(data), 0, list[tuple[Stream, memoryview]]()
+        view, position = memoryview(data), 0
         while position < len(view):
             if self._left:
                 piece = view[position : position + self._left]
@@ -63,14 +63,13 @@ class ShellReader:
                 if self._kind == EXIT:
                     self.exit_code = piece[0]
                 else:
-                    pieces.append((Stream(self._kind), piece))
+                    yield Stream(self._kind), piece
             else:
                 piece = view[position : position + HEADER.size - len(self._head)]
                 self._head += piece
                 if len(self._head) == HEADER.size:
                     self._begin()
             position += len(piece)
-        return pieces
 
     def _begin(self) -> None:
         self._kind, self._left = HEADER.unpack(self._head)
@@ -79,6 +78,8 @@ class ShellReader:
             raise ProtocolFault(
                 f"The phone's shell sent a packet of kind {self._kind}, which does not exist."
             )
+        if self._kind == EXIT and self._left != 1:
+            raise ProtocolFault(f"The phone's shell sent an exit code of {self._left} bytes.")
 
 
 class ShellProcess:

@@ -39,15 +39,19 @@ def greeting(
 def connected(features: str = MODERN, **kind: int) -> AdbProtocol:
     protocol = AdbProtocol()
     protocol.greet()
-    protocol.feed(greeting(features, **kind))
+    feed(protocol, greeting(features, **kind))
     protocol.take_output()
     return protocol
+
+
+def feed(protocol: AdbProtocol, data: bytes) -> list[Event]:
+    return list(protocol.feed(data))
 
 
 def opened(protocol: AdbProtocol, *, remote_id: int = 77, credit: int = 1 << 20) -> int:
     stream_id = protocol.open("sync:")
     window = struct.pack("<i", credit) if "delayed_ack" in protocol.features else b""
-    protocol.feed(packet(b"OKAY", remote_id, stream_id, window))
+    feed(protocol, packet(b"OKAY", remote_id, stream_id, window))
     protocol.take_output()
     return stream_id
 
@@ -69,7 +73,7 @@ def test_the_greeting_names_our_version_packet_size_and_features_with_a_byte_sum
 
 def test_a_greeting_gives_state_properties_and_features() -> None:
     protocol = AdbProtocol()
-    events = protocol.feed(greeting("shell_v2,cmd,made_up"))
+    events = feed(protocol, greeting("shell_v2,cmd,made_up"))
     assert events == [
         Connected(parse_banner(b"device::ro.product.model=Pixel 7;features=shell_v2,cmd,made_up"))
     ]
@@ -96,27 +100,27 @@ def test_byte_sums_are_sent_and_checked_only_for_the_oldest_version() -> None:
     old.write(stream_id, [b"\x01\x02", b"\xff"])
     assert struct.unpack_from("<I", output(old), 16)[0] == 0x102
     with pytest.raises(ProtocolFault, match="byte sum of a WRTE"):
-        old.feed(packet(b"WRTE", 77, stream_id, b"abc", with_sum=False))
+        feed(old, packet(b"WRTE", 77, stream_id, b"abc", with_sum=False))
     new = connected()
     stream_id = opened(new)
     new.write(stream_id, [b"abc"])
     assert struct.unpack_from("<I", output(new), 16)[0] == 0
-    assert new.feed(packet(b"WRTE", 77, stream_id, b"abc", with_sum=False))
+    assert feed(new, packet(b"WRTE", 77, stream_id, b"abc", with_sum=False))
 
 
 def test_a_token_is_answered_by_a_signature_and_then_by_the_public_key() -> None:
     protocol = AdbProtocol()
-    assert protocol.feed(packet(b"AUTH", 1, 0, b"t" * 20)) == [AuthWanted(b"t" * 20)]
+    assert feed(protocol, packet(b"AUTH", 1, 0, b"t" * 20)) == [AuthWanted(b"t" * 20)]
     protocol.sign(b"signed")
     assert output(protocol) == packet(b"AUTH", 2, 0, b"signed")
-    assert protocol.feed(packet(b"AUTH", 1, 0, b"u" * 20)) == [AuthWanted(b"u" * 20)]
+    assert feed(protocol, packet(b"AUTH", 1, 0, b"u" * 20)) == [AuthWanted(b"u" * 20)]
     protocol.offer_key(b"QAAAA me@here")
     assert output(protocol) == packet(b"AUTH", 3, 0, b"QAAAA me@here\0")
 
 
 def test_tls_is_asked_for_and_agreed_to() -> None:
     protocol = AdbProtocol()
-    assert protocol.feed(packet(b"STLS", 0x01000000, 0)) == [TlsWanted()]
+    assert feed(protocol, packet(b"STLS", 0x01000000, 0)) == [TlsWanted()]
     protocol.begin_tls()
     assert output(protocol) == packet(b"STLS", 0x01000000, 0)
 
@@ -136,10 +140,10 @@ def test_an_old_phone_takes_one_packet_at_a_time() -> None:
     protocol = connected(ANDROID_9)
     stream_id = protocol.open("sync:")
     assert protocol.writable_bytes(stream_id) == 0
-    assert protocol.feed(packet(b"OKAY", 5, stream_id)) == [StreamOpened(stream_id)]
+    assert feed(protocol, packet(b"OKAY", 5, stream_id)) == [StreamOpened(stream_id)]
     protocol.write(stream_id, [b"first"])
     assert protocol.writable_bytes(stream_id) == 0
-    assert protocol.feed(packet(b"OKAY", 5, stream_id)) == [StreamWritable(stream_id)]
+    assert feed(protocol, packet(b"OKAY", 5, stream_id)) == [StreamWritable(stream_id)]
     assert protocol.writable_bytes(stream_id) == 1 << 20
 
 
@@ -149,7 +153,7 @@ def test_a_window_is_spent_by_bytes_and_granted_by_bytes() -> None:
     assert protocol.writable_bytes(stream_id) == 10
     protocol.write(stream_id, [b"0123456"])
     assert protocol.writable_bytes(stream_id) == 3
-    protocol.feed(packet(b"OKAY", 77, stream_id, struct.pack("<i", 7)))
+    feed(protocol, packet(b"OKAY", 77, stream_id, struct.pack("<i", 7)))
     assert protocol.writable_bytes(stream_id) == 10
 
 
@@ -165,9 +169,9 @@ def test_an_old_phones_packets_are_answered_until_much_waits_unread() -> None:
     stream_id = opened(protocol)
     block, answer = b"x" * (1 << 20), packet(b"OKAY", stream_id, 77)
     for _ in range(READ_AHEAD_BYTES // len(block) - 1):
-        protocol.feed(packet(b"WRTE", 77, stream_id, block, with_sum=False))
+        feed(protocol, packet(b"WRTE", 77, stream_id, block, with_sum=False))
         assert output(protocol) == answer
-    protocol.feed(packet(b"WRTE", 77, stream_id, block, with_sum=False))
+    feed(protocol, packet(b"WRTE", 77, stream_id, block, with_sum=False))
     assert output(protocol) == b""
     protocol.consume(stream_id, len(block))
     assert output(protocol) == answer
@@ -176,9 +180,9 @@ def test_an_old_phones_packets_are_answered_until_much_waits_unread() -> None:
 def test_taken_bytes_are_granted_in_large_portions() -> None:
     protocol = connected()
     stream_id = protocol.open("shell:", 800)
-    protocol.feed(packet(b"OKAY", 77, stream_id, struct.pack("<i", 1)))
+    feed(protocol, packet(b"OKAY", 77, stream_id, struct.pack("<i", 1)))
     protocol.take_output()
-    protocol.feed(packet(b"WRTE", 77, stream_id, b"x" * 150))
+    feed(protocol, packet(b"WRTE", 77, stream_id, b"x" * 150))
     protocol.consume(stream_id, 99)
     assert output(protocol) == b""
     protocol.consume(stream_id, 51)
@@ -188,7 +192,7 @@ def test_taken_bytes_are_granted_in_large_portions() -> None:
 def test_a_stream_that_the_phone_closes_is_closed_back_once() -> None:
     protocol = connected()
     stream_id = opened(protocol)
-    assert protocol.feed(packet(b"CLSE", 77, stream_id)) == [StreamClosed(stream_id)]
+    assert feed(protocol, packet(b"CLSE", 77, stream_id)) == [StreamClosed(stream_id)]
     assert output(protocol) == packet(b"CLSE", stream_id, 77)
     protocol.close(stream_id)
     protocol.consume(stream_id, 5)
@@ -199,7 +203,7 @@ def test_a_refused_service_is_a_closed_stream() -> None:
     protocol = connected()
     stream_id = protocol.open("nonsense:")
     protocol.take_output()
-    assert protocol.feed(packet(b"CLSE", 0, stream_id)) == [StreamClosed(stream_id)]
+    assert feed(protocol, packet(b"CLSE", 0, stream_id)) == [StreamClosed(stream_id)]
     assert output(protocol) == b""
 
 
@@ -209,7 +213,7 @@ def test_what_comes_late_for_a_stream_we_closed_is_dropped() -> None:
     protocol.close(stream_id)
     assert output(protocol) == packet(b"CLSE", stream_id, 77)
     late = packet(b"WRTE", 77, stream_id, b"late") + packet(b"OKAY", 77, stream_id, b"\0\0\0\0")
-    assert protocol.feed(late + packet(b"CLSE", 77, stream_id)) == []
+    assert feed(protocol, late + packet(b"CLSE", 77, stream_id)) == []
 
 
 def test_a_stream_given_up_before_it_was_opened_is_closed_when_it_opens() -> None:
@@ -217,20 +221,20 @@ def test_a_stream_given_up_before_it_was_opened_is_closed_when_it_opens() -> Non
     stream_id = protocol.open("shell:sleep 100")
     protocol.close(stream_id)
     protocol.take_output()
-    assert protocol.feed(packet(b"OKAY", 77, stream_id, b"\0\0\1\0")) == []
+    assert feed(protocol, packet(b"OKAY", 77, stream_id, b"\0\0\1\0")) == []
     assert output(protocol) == packet(b"CLSE", stream_id, 77)
 
 
 def test_a_stream_that_the_phone_wants_to_open_is_refused() -> None:
     protocol = connected()
-    assert protocol.feed(packet(b"OPEN", 9, 0, b"tcp:80\0")) == []
+    assert feed(protocol, packet(b"OPEN", 9, 0, b"tcp:80\0")) == []
     assert output(protocol) == packet(b"CLSE", 0, 9)
 
 
 def test_packets_of_an_earlier_session_before_the_greeting_are_dropped() -> None:
     protocol = AdbProtocol()
     stale = packet(b"WRTE", 9, 4, b"stale") + packet(b"OKAY", 9, 4) + packet(b"CLSE", 9, 4)
-    assert [type(event) for event in protocol.feed(stale + greeting())] == [Connected]
+    assert [type(event) for event in feed(protocol, stale + greeting())] == [Connected]
 
 
 HOSTILE = {
@@ -257,20 +261,38 @@ def test_a_peer_that_breaks_the_protocol_is_told_by_name(named: str, packets: by
     protocol = connected()
     assert opened(protocol) == 1
     with pytest.raises(ProtocolFault, match=named):
-        protocol.feed(packets)
+        feed(protocol, packets)
+
+
+def test_what_came_before_a_fault_is_given_first() -> None:
+    protocol = connected()
+    stream_id = opened(protocol)
+    events = protocol.feed(packet(b"WRTE", 77, stream_id, b"last words") + b"\0" * 24)
+    assert next(events) == StreamData(stream_id, memoryview(b"last words"))
+    with pytest.raises(ProtocolFault):
+        next(events)
+
+
+def test_damaged_data_is_never_given_where_sums_are_checked() -> None:
+    protocol = connected(ANDROID_9, version=WITH_SUM)
+    stream_id = opened(protocol)
+    damaged = packet(b"WRTE", 77, stream_id, b"abc", with_sum=False)
+    assert feed(protocol, damaged[:-1]) == []
+    with pytest.raises(ProtocolFault, match="byte sum"):
+        feed(protocol, damaged[-1:])
 
 
 def test_data_before_the_stream_was_opened_is_a_fault() -> None:
     protocol = connected()
     stream_id = protocol.open("shell:")
     with pytest.raises(ProtocolFault, match="before it was opened"):
-        protocol.feed(packet(b"WRTE", 77, stream_id, b"x"))
+        feed(protocol, packet(b"WRTE", 77, stream_id, b"x"))
 
 
 @pytest.mark.parametrize(("version", "max_payload_bytes"), [(0x00FFFFFF, 4096), (WITHOUT_SUM, 0)])
 def test_a_senseless_greeting_is_a_fault(version: int, max_payload_bytes: int) -> None:
     with pytest.raises(ProtocolFault, match="offers version"):
-        AdbProtocol().feed(greeting(version=version, max_payload_bytes=max_payload_bytes))
+        feed(AdbProtocol(), greeting(version=version, max_payload_bytes=max_payload_bytes))
 
 
 def merged(events: list[Event]) -> list[Event | tuple[int, bytes]]:
@@ -311,11 +333,11 @@ def test_any_cut_of_the_wire_gives_the_same_streams(
     results = []
     for edges in ([0, len(wire)], sorted({0, len(wire), *(cut for cut in cuts if cut < len(wire))})):
         protocol = AdbProtocol()
-        protocol.feed(b"")
+        feed(protocol, b"")
         for _ in range(4):
             protocol.open("shell:")
         protocol.take_output()
-        events = [event for start, end in pairwise(edges) for event in protocol.feed(wire[start:end])]
+        events = [event for start, end in pairwise(edges) for event in feed(protocol, wire[start:end])]
         results.append((merged(events), output(protocol)))
     assert results[0] == results[1]
 
@@ -341,7 +363,7 @@ def test_garbage_is_a_protocol_fault_and_nothing_else(pieces: list[bytes], is_gr
         opened(protocol)
     try:
         for piece in pieces:
-            for event in protocol.feed(piece):
+            for event in feed(protocol, piece):
                 if isinstance(event, StreamData):
                     protocol.consume(event.stream_id, len(event.data))
     except ProtocolFault as fault:

@@ -160,4 +160,4 @@ def test_garbage_in_the_shell_stream_is_a_protocol_fault_or_silence(garbage: byt
     try:
         list(reader.feed(garbage))
     except ProtocolFault as fault:
-        assert "does not exist" in str(fault)  # noqa: PT017
+        assert "The phone's shell sent" in str(fault)  # noqa: PT017
