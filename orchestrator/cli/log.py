@@ -64,7 +64,8 @@ def explain(
     sources = _sources(workspace) if workspace else None
     write = _WRITERS["json" if as_json else form]
     for file in files:
-        click.echo(write(_read(file), file.name, paths, sources, budget), nl=form != "junit")
+        name = getattr(file, "name", "<stdin>")
+        click.echo(write(_read(file), name, paths, sources, budget), nl=form != "junit")
 
 
 def _read(file: BinaryIO) -> LogReport:
