@@ -48,10 +48,8 @@ def explain_run_as(said: str, package: str) -> RouteUnavailable | None:
         return None
     for text, code, hint in _REASONS:
         if text in lowered:
-            return RouteUnavailable(
-                f"Route {NAME}: {code}: run-as refuses {package}: {said[:300]}", hint=hint
-            )
-    return RouteUnavailable(f"Route {NAME}: run-as refuses {package}: {said[:300]}")
+            return RouteUnavailable(f"Route {NAME}: {code}: {package}: {said[:300]}", hint=hint)
+    return RouteUnavailable(f"Route {NAME}: refused: {package}: {said[:300]}")
 
 
 def check_package(package: str) -> None:

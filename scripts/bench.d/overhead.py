@@ -1,0 +1,119 @@
+"""Build through the bridge against the same Gradle command typed in the phone's shell: at most 1.03 times."""
+
+import argparse
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import anyio
+import structlog
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from builder_bridge.adb import AdbConnection, connect, shell
+from builder_bridge.box import Kind, remove, start
+from builder_bridge.bridge import Bridge, open_bridge
+from builder_bridge.build import BuildSpec, RunId
+from builder_bridge.prefix.settings import gradle_settings
+from builder_bridge.workspace.scan import scan
+
+BAR = 1.03
+NAME = "bench-overhead"
+PREFIX = "/data/local/tmp/pocketbuild/usr"
+TYPED = "/data/local/tmp/typed"
+STOP = f". {PREFIX}/etc/env.sh; gradle --stop >/dev/null 2>&1; true"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--only", choices=("cold", "warm"))
+    options = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
+    box = start(Kind.AGP, NAME, progress=print)
+    try:
+        return anyio.run(compare, box.serial, options.pairs, options.only)
+    finally:
+        remove(NAME)
+
+
+async def compare(address: str, pairs: int, only: str | None) -> int:
+    passed = True
+    with tempfile.TemporaryDirectory() as scratch:
+        workspace = Path(scratch) / "hello"
+        await anyio.to_thread.run_sync(shutil.copytree, ROOT / "tests/workspaces/hello", workspace)
+        async with connect(address) as adb:
+            for kind in ("cold", "warm") if only is None else (only,):
+                has_daemon = kind == "warm"
+                memory = Path(scratch) / "memory"
+                async with open_bridge(adb, ("shell_dir",), has_daemon=has_daemon, memory=memory) as bridge:
+                    passed &= await compare_kind(adb, bridge, workspace, kind, pairs)
+    return 0 if passed else 1
+
+
+async def compare_kind(adb: AdbConnection, bridge: Bridge, workspace: Path, kind: str, pairs: int) -> bool:
+    """Alternate which goes first; each build follows a change of one line, so that it has work to do."""
+    args = gradle_settings(await bridge.info(), kind == "warm").args
+    await shell.run(adb, f"rm -rf {TYPED}; mkdir {TYPED}")
+    files = scan(workspace).files
+    for file in files:
+        place = f"{TYPED}/{file.path}"
+        await shell.run(
+            adb, f"mkdir -p {place.rpartition('/')[0]}; cat >{place}", (workspace / file.path).read_bytes()
+        )
+    await bridged(bridge, workspace, f"{kind}-first")
+    await typed(adb, args)
+    ratios, ours, theirs = [], [], []
+    for number in range(pairs):
+        for is_ours in (number % 2 == 0, number % 2 != 0):
+            source = workspace / "app/src/main/res/values/strings.xml"
+            text = source.read_text().partition("<!--")[0] + f"<!-- {kind} {number} -->\n"
+            if is_ours:
+                source.write_text(text)
+                ours.append(await bridged(bridge, workspace, f"{kind}-{number}"))
+            else:
+                await shell.run(adb, f"cat >{TYPED}/app/src/main/res/values/strings.xml", text.encode())
+                theirs.append(await typed(adb, args))
+        ratios.append(ours[-1] / theirs[-1])
+        print(
+            f"{kind} {number}: bridge {ours[-1]:.2f} s, typed {theirs[-1]:.2f} s, {ratios[-1]:.3f}",
+            flush=True,
+        )
+    ratio = statistics.median(ratios)
+    middle = f"bridge {statistics.median(ours):.2f} s, typed {statistics.median(theirs):.2f} s"
+    print(f"{kind}: {middle}, median of {pairs} paired ratios {ratio:.3f} (bar {BAR})")
+    return ratio <= BAR
+
+
+async def bridged(bridge: Bridge, workspace: Path, name: str) -> float:
+    """Hand over, follow the whole log, get the result and the APK."""
+    began_s = time.perf_counter()
+    run_id = RunId(f"{name}-{time.time_ns()}")
+    await bridge.submit(run_id, BuildSpec(), scan(workspace))
+    async for _ in bridge.follow(run_id):
+        pass
+    result = await bridge.result(run_id)
+    assert result.is_success, result
+    seconds = time.perf_counter() - began_s
+    assert result.artifacts, "a build without an APK is not the same build"
+    return seconds
+
+
+async def typed(adb: AdbConnection, args: tuple[str, ...]) -> float:
+    """Run the same Gradle command as a person would, in the phone's shell."""
+    quoted = " ".join(f"'{arg}'" for arg in args)
+    own = f"$(cat {PREFIX}/etc/gradle.args)"
+    began_s = time.perf_counter()
+    result = await shell.run(
+        adb, f". {PREFIX}/etc/env.sh; cd {TYPED} && gradle {own} {quoted} assembleDebug >typed.log 2>&1"
+    )
+    assert result.exit_code == 0, result
+    return time.perf_counter() - began_s
+
+
+if __name__ == "__main__":
+    sys.exit(main())
