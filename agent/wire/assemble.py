@@ -48,7 +48,7 @@ class Assembly:
         self._touched: list[TextDraft | CallDraft] = []
         self._diagnostics: list[Diagnostic] = []
         self._fresh_diagnostics: list[Diagnostic] = []
-        self._word = ""
+        self._word = self._note = ""
         self._word_offset = 0
         self._is_tool_word_too = False
         self._has_failed = False
@@ -133,13 +133,15 @@ class Assembly:
             draft.is_touched = True
             self._touched.append(draft)
 
-    def finish(self, word: object, *, is_tool_word_too: bool = False) -> None:
+    def finish(self, word: object, *, is_tool_word_too: bool = False, note: object = None) -> None:
         """Take the provider's word for the end; of several the last counts, null and empty are none.
 
-        `is_tool_word_too` says that the dialect has the same word for an end with calls and without.
+        `is_tool_word_too` says that the dialect has the same word for an end with calls and without;
+        `note` is what the provider says of it besides.
         """
         if isinstance(word, str) and finish.finish_reason(word) is not None:
             self._word, self._word_offset = word, self.offset
+            self._note = f": {note}" if isinstance(note, str) and note else ""
             self._is_tool_word_too = is_tool_word_too
 
     def fail(self, detail: str, offset: int | None = None) -> None:
@@ -220,10 +222,11 @@ class Assembly:
             self._conclude("stream_truncated", "the body ended before the response did", size_bytes)
         elif is_orderly:
             reason = self._orderly_reason(reason, has_executable)
+        ended = f"the provider ended with {self._word}{self._note}"
         if finish.tells_failed_call(self._word):
-            self._conclude(
-                "no_executable_tool_call", f"the provider ended with {self._word}", self._word_offset
-            )
+            self._conclude("no_executable_tool_call", ended, self._word_offset)
+        elif reason is FinishReason.ERROR and not self._has_failed:
+            self._conclude("provider_error", ended, self._word_offset)
         parts = [part for draft in self.parts if (part := self._part(draft, calls))]
         if (at := find_call_markup("".join(part.text for part in parts if isinstance(part, TextPart)))) >= 0:
             first = next(part.offset for part in self.parts if isinstance(part, TextDraft))

@@ -81,7 +81,8 @@ class Decoder:
         for part in parts if isinstance(parts, list) else [parts]:
             if isinstance(part, dict):
                 self._take_part(part)
-        self._assembly.finish(_get(candidate, "finishReason"), is_tool_word_too=True)
+        note = _get(candidate, "finishMessage")
+        self._assembly.finish(_get(candidate, "finishReason"), is_tool_word_too=True, note=note)
 
     def _take_part(self, part: JsonObject) -> None:
         signature = _get(part, "thoughtSignature")
