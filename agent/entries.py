@@ -47,10 +47,12 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The run goes on in a new process, perhaps with another budget."""
+    """The run goes on in a new process, perhaps with another budget or another model."""
 
     at: str
     budget: Budget
+    provider: str
+    model: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def entry_from_json(raw: JsonObject) -> Entry:
             case "added":
                 return _added(raw)
             case "resumed":
-                return Resumed(raw["at"], Budget(**raw["budget"]))
+                return Resumed(**{**body, "budget": Budget(**raw["budget"])})
             case "starting":
                 return Starting(**body)
             case "folded":

@@ -7,7 +7,7 @@ from agent.decide import StopReason
 from agent.entries import Added, Began, Resumed
 from agent.equipment import Equipment, RunResult, Verify
 from agent.loop import Loop, now
-from agent.message import Message, UserMessage
+from agent.message import UserMessage
 from agent.standing import Standing
 
 __all__ = ["Equipment", "RunResult", "Verify", "resume", "run"]
@@ -40,7 +40,7 @@ async def run(
         options={"verify": verify},
     )
     equipment.transcript.append(beginning)
-    standing = Standing(beginning.budget)
+    standing = Standing(beginning.budget, (choice.provider.name, choice.model))
     loop = Loop(beginning, standing, equipment)
     loop.record(Added(UserMessage(assignment)))
     return await loop.run(is_resumed=False)
@@ -62,12 +62,10 @@ async def resume(equipment: Equipment, *, budget: Budget | None = None, say: str
         return RunResult(
             beginning.run_id, StopReason(stopped.reason), stopped.detail, stopped.text, stopped.spent
         )
-    loop.record(Resumed(now(), budget or standing.budget))
+    choice = equipment.line.choice
+    loop.record(Resumed(now(), budget or standing.budget, choice.provider.name, choice.model))
     if not standing.items:
         loop.record(Added(UserMessage(beginning.assignment)))
     if say is not None:
         loop.record(Added(UserMessage(say)))
-    choice = equipment.line.choice
-    if (choice.provider.name, choice.model) != (beginning.provider, beginning.model):
-        standing.items = [i.without_provider_data() if isinstance(i, Message) else i for i in standing.items]
     return await loop.run(is_resumed=True)

@@ -47,8 +47,8 @@ def _blocks(entry: Entry) -> Iterable[str]:
             yield from _item(item)
         case Folded(fold):
             yield f"*Folded: turns up to item {fold.turns_before}, results up to {fold.results_before}.*"
-        case Resumed(at, budget):
-            yield f"*Resumed {at}{_changed(budget)}.*"
+        case Resumed(at, budget, provider, model):
+            yield f"*Resumed {at} with {provider}/{model}{_changed(budget)}.*"
         case Stopped():
             yield f"**Stopped {entry.at}: {entry.reason}.** {entry.detail}"
         case Starting() | TurnEnded() | Unknown():

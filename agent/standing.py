@@ -19,12 +19,14 @@ from agent.message import ConversationItem, JsonObject, Message, ToolResult, Use
 class Standing:
     """Where a run stands.
 
-    `flaws` counts those before the last message. `results` are those of the last message's calls that
-    have ended, `earlier` the last notes of calls that have begun, `unsafe` the ids of calls whose
-    arguments lost a secret when they were written. `memory` is what the build desk knows.
+    `speaker` is the provider and model that answer. `flaws` counts those before the last message.
+    `results` are those of the last message's calls that have ended, `earlier` the last notes of calls
+    that have begun, `unsafe` the ids of calls whose arguments lost a secret when they were written.
+    `memory` is what the build desk knows.
     """
 
     budget: Budget
+    speaker: tuple[str, str]
     items: list[ConversationItem] = field(default_factory=list)
     spent: Spent = field(default_factory=Spent)
     flaws: Flaws = field(default_factory=Flaws)
@@ -42,7 +44,7 @@ class Standing:
         first, *rest = entries
         if not isinstance(first, Began):
             raise TranscriptFault("the transcript does not begin with the beginning of a run")
-        state = cls(first.budget)
+        state = cls(first.budget, (first.provider, first.model))
         for entry in rest:
             state.apply(entry)
         return state
@@ -70,12 +72,22 @@ class Standing:
                 self._extend(folded)
             case TurnEnded(spent):
                 self.spent = spent
-            case Resumed(_, budget):
-                self.budget, self.stopped, self.flaws = budget, None, Flaws()
+            case Resumed():
+                self._resume(entry)
             case Stopped():
                 self.spent, self.stopped = entry.spent, entry
             case Began() | Unknown():
                 pass
+
+    def _resume(self, entry: Resumed) -> None:
+        """Start flaws anew, and drop what another model signed: its provider alone can read that."""
+        self.budget, self.stopped, self.flaws = entry.budget, None, Flaws()
+        if (entry.provider, entry.model) != self.speaker:
+            is_pending = self.pending is not None
+            self.items = [i.without_provider_data() if isinstance(i, Message) else i for i in self.items]
+            last = self.items[-1] if self.items else None
+            self._last = last if is_pending and isinstance(last, Message) else self._last
+            self.speaker = (entry.provider, entry.model)
 
     def _add(self, entry: Added) -> None:
         self.spent += entry.spent

@@ -5,6 +5,16 @@ client sent back against the script, and refuses to go on, with the difference, 
 """
 
 from agent.scripted.conversation import Call, Conversation, Expected, Failure, Turn, load_conversation
+from agent.scripted.replay import ReplayProvider
 from agent.scripted.server import ScriptedProvider
 
-__all__ = ["Call", "Conversation", "Expected", "Failure", "ScriptedProvider", "Turn", "load_conversation"]
+__all__ = [
+    "Call",
+    "Conversation",
+    "Expected",
+    "Failure",
+    "ReplayProvider",
+    "ScriptedProvider",
+    "Turn",
+    "load_conversation",
+]

@@ -44,7 +44,7 @@ ENTRIES: list[Entry] = [
     Added(R1),
     Folded(Fold(digests=True)),
     TurnEnded(Spent(turns=1, input_tokens=10, builds=1, wall_s=2.5)),
-    Resumed("2026-11-30T13:00:00+00:00", Budget(turns=9)),
+    Resumed("2026-11-30T13:00:00+00:00", Budget(turns=9), "scripted", "m"),
     Stopped("2026-11-30T13:00:01+00:00", "green", "built", "done", Spent(turns=1)),
 ]
 
@@ -120,3 +120,15 @@ def test_a_resumed_run_has_its_new_budget_and_counts_flaws_anew() -> None:
 def test_a_transcript_that_does_not_begin_with_a_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TranscriptFault):
         Standing.replay(ENTRIES[1:])
+
+
+def test_what_one_model_signed_does_not_go_to_another() -> None:
+    signed = Message((ReasoningPart("hm", {"anthropic": {"signature": "s"}}), TextPart("ok")))
+    entries: list[Entry] = [BEGAN, Added(UserMessage("fix it")), Added(signed)]
+    same = Standing.replay([*entries, Resumed("", Budget(), "scripted", "m")])
+    other = Standing.replay([*entries, Resumed("", Budget(), "scripted", "n")])
+    assert same.pending == signed
+    assert other.pending == signed.without_provider_data()
+    again = [*entries, Resumed("", Budget(), "scripted", "n"), Added(UserMessage("go on")), Added(signed)]
+    kept = Standing.replay([*again, Resumed("", Budget(), "scripted", "n")])
+    assert kept.items[-1] == signed
