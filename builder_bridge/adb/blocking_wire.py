@@ -5,6 +5,7 @@ a packet's header and its payload are transfers of their own, and a read must as
 """
 
 import struct
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -130,23 +131,31 @@ async def open_blocking(transport: BlockingTransport, name: str, timeout_s: floa
 def list_usb() -> list[str]:
     """List the serial numbers of phones on USB cables; none where libusb is missing."""
     try:
-        from adb_shell.transport.usb_transport import UsbTransport
-    except (ImportError, OSError):
+        return list(_attached())
+    except PhoneUnavailable:
         return []
-    return [transport.serial_number for transport in UsbTransport.find_all_adb_devices()]
 
 
-def _find_usb(serial: str | None) -> "UsbTransport":
+def _attached() -> dict[str, "UsbTransport"]:
     try:
         from adb_shell.transport.usb_transport import UsbTransport
+        from usb1 import USBError
     except (ImportError, OSError) as error:
         raise PhoneUnavailable(
             f"USB cannot be used: {error}.",
             hint="Install pocketbuild[usb] and libusb, or let an adb server hold the cable.",
         ) from error
-    phones = list(UsbTransport.find_all_adb_devices())
-    fitting = [phone for phone in phones if serial in (None, phone.serial_number)]
+    found: dict[str, UsbTransport] = {}
+    for transport in UsbTransport.find_all_adb_devices():
+        with suppress(USBError):  # a phone that this user may not ask for its serial number
+            found[transport.serial_number] = transport
+    return found
+
+
+def _find_usb(serial: str | None) -> "UsbTransport":
+    attached = _attached()
+    fitting = [transport for name, transport in attached.items() if serial in (None, name)]
     if len(fitting) == 1:
         return fitting[0]
-    there = ", ".join(phone.serial_number for phone in phones) or "none"
+    there = ", ".join(attached) or "none that this user may open"
     raise PhoneUnavailable(f"There is not exactly one phone {serial or ''} on USB; there are: {there}.")

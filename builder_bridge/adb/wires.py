@@ -47,12 +47,17 @@ class SocketWire:
 
     async def receive(self) -> Buffer:
         """Give the next bytes; none at the end."""
-        try:
-            data = self._socket.recv(READ_BYTES)
-        except BlockingIOError:
-            await anyio.wait_readable(self._socket)
-            return self._socket.recv(READ_BYTES)
-        await anyio.lowlevel.checkpoint()  # a line that is never empty must let others work too
+        has_waited = False
+        while True:
+            try:
+                data = self._socket.recv(READ_BYTES)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+                has_waited = True
+            else:
+                break
+        if not has_waited:  # a line that is never empty must let others work too
+            await anyio.lowlevel.checkpoint()
         return data
 
     async def send(self, buffers: list[Buffer]) -> None:

@@ -4,7 +4,7 @@ import struct
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder_bridge.adb.events import (
@@ -318,6 +318,7 @@ sessions = st.lists(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(session=sessions, cuts=st.lists(st.integers(0, 1500), max_size=30), is_old=st.booleans())
 def test_any_cut_of_the_wire_gives_the_same_streams(
     session: list[tuple[bytes, int, bytes]], cuts: list[int], is_old: bool
@@ -356,6 +357,7 @@ pieces_of_wire = st.one_of(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(pieces=st.lists(pieces_of_wire, max_size=8), is_greeted=st.booleans())
 def test_garbage_is_a_protocol_fault_and_nothing_else(pieces: list[bytes], is_greeted: bool) -> None:
     protocol = connected() if is_greeted else AdbProtocol()

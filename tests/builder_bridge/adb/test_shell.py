@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder_bridge.adb import connect, shell
@@ -134,6 +134,7 @@ def encode(kind: int, data: bytes) -> bytes:
     return bytes([kind]) + len(data).to_bytes(4, "little") + data
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     packets=st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=40)), max_size=8),
     code=st.integers(0, 255),
@@ -154,6 +155,7 @@ def test_any_cut_of_the_stream_gives_the_same_output(
     assert reader.exit_code == code
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.binary(max_size=200))
 def test_garbage_in_the_shell_stream_is_a_protocol_fault_or_silence(garbage: bytes) -> None:
     reader = ShellReader()

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder_bridge.adb import connect, sync
@@ -48,7 +48,7 @@ from tests.fakes_adb import ANDROID_9, FakePhone, open_phone
 
 anyio_test = pytest.mark.anyio
 PLACE = PurePosixPath("/data/local/tmp/file.bin")
-SIZES = [0, 1, 65535, 65536, 65537, 983_040, 983_041, 2_000_000]
+SIZES = [0, 1, 65535, 65536, 65537, 983_041]
 
 
 def names_in(folder: Path) -> list[str]:
@@ -241,6 +241,7 @@ def test_what_sync_does_not_know_is_a_protocol_fault(wire: bytes) -> None:
         list(SyncReader().feed(wire))
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     content=st.lists(st.binary(max_size=50), max_size=5),
     reason=st.text(max_size=20),
@@ -265,6 +266,7 @@ def test_any_cut_of_the_stream_gives_the_same_answers(
     assert others == [Stat(0, FileStat(0o100644, 3, 4)), Done(), Okay(), Fail(reason)]
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.binary(max_size=300))
 def test_garbage_in_the_sync_stream_is_a_protocol_fault_and_nothing_else(garbage: bytes) -> None:
     try:
@@ -273,6 +275,7 @@ def test_garbage_in_the_sync_stream_is_a_protocol_fault_and_nothing_else(garbage
         assert str(fault)  # noqa: PT017
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 400_000))
 def test_content_is_cut_into_chunks_that_sync_allows(size_bytes: int) -> None:
     wire = b"".join(encode_chunks(bytes(size_bytes)))
