@@ -50,7 +50,8 @@ class FakeUsb:
     def bulk_write(self, data: bytes, transport_timeout_s: float) -> int:
         step = self.steps.pop(0) if self.steps else len(data)
         if isinstance(step, Exception):
-            transferred = step.args[-1].transferred if isinstance(step, UsbWriteFailedError) else 0
+            timed_out = step.args[-1] if step.args else None
+            transferred = timed_out.transferred if isinstance(timed_out, USBErrorTimeout) else 0
             self.written += data[:transferred]
             raise step
         assert isinstance(step, int)
