@@ -14,7 +14,7 @@ from agent.wire.arguments import read_arguments
 from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft, TextDraft
 from agent.wire.failure import named_failure, told_failure
-from agent.wire.openai_calls import whole_number
+from agent.wire.scalars import identifier, whole_number
 
 _INPUT_KINDS = {
     "input_tokens": "input",
@@ -181,7 +181,7 @@ class Decoder:
                     assembly.reasoning(thinking)
             case "tool_use":
                 call = assembly.open_call(index=index)
-                call.id = data["id"] if isinstance(data.get("id"), str) else ""
+                call.id = identifier(data.get("id"))
                 call.take_name(data.get("name"))
                 assembly.touch(call)
                 return _Block(data, call)

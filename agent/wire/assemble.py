@@ -120,6 +120,13 @@ class Assembly:
         self._open = None
         return draft
 
+    def drop_call(self, draft: CallDraft) -> None:
+        """Take back a call that turned out to be none; those behind it move up."""
+        self.calls.remove(draft)
+        self.parts.remove(draft)
+        for number, call in enumerate(self.calls):
+            call.number = number
+
     def extend(self, draft: CallDraft, piece: str) -> None:
         """Add a fragment to the arguments of a call."""
         draft.pieces.append(piece)

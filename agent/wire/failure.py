@@ -8,6 +8,7 @@ from agent.message import JsonObject
 _GOOD_CODES = frozenset({"", "0", "200", "ok", "success", "none"})
 _MESSAGE_KEYS = ("message", "msg", "error_msg", "errorMessage", "status_msg", "detail", "reason", "Message")
 _CODE_KEYS = ("code", "type", "status", "status_code", "statusCode", "error_code", "errorCode")
+_BAD_STATUS = frozenset(("error", "failed", "failure", "fail"))
 _MAX_CHARS = 1000
 _SPACE = re.compile(r"\s+")
 
@@ -38,10 +39,11 @@ def told_failure(event: JsonObject) -> str | None:
     if _is_filled(event.get("detail")) or _is_filled(event.get("errors")):
         return describe(event)
     message = next((event[key] for key in _MESSAGE_KEYS if isinstance(event.get(key), str)), "")
-    codes = [event[key] for key in _CODE_KEYS if key != "type" and key in event]
-    if message and (any(map(_is_bad, codes)) or event.get("success") is False):
-        return describe(event)
-    return None
+    codes = [event[key] for key in _CODE_KEYS if key not in ("type", "status") and key in event]
+    status = event.get("status")
+    is_bad = any(map(_is_bad, codes)) or event.get("success") is False
+    is_bad = is_bad or str(status).lower() in _BAD_STATUS or (type(status) is int and status >= 400)
+    return describe(event) if message and is_bad else None
 
 
 def _is_filled(value: Any) -> bool:

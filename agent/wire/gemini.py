@@ -11,7 +11,7 @@ from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft
 from agent.wire.failure import named_failure, told_failure
 from agent.wire.json_path import put
-from agent.wire.openai_calls import whole_number
+from agent.wire.scalars import identifier, whole_number
 
 _COUNTS = {
     "promptTokenCount": "input",
@@ -116,8 +116,7 @@ class Decoder:
             draft.needs_id = False
         if not draft.name:
             draft.take_name(name)
-        if isinstance(call_id := call.get("id"), str) and not draft.id:
-            draft.id = call_id
+        draft.id = draft.id or identifier(call.get("id"))
         if signature is not None:
             draft.provider_data = {self._assembly.dialect: {"thoughtSignature": signature}}
         if isinstance(arguments, dict):

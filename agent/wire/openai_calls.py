@@ -12,6 +12,7 @@ from typing import Any
 from agent.message import JsonObject
 from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft
+from agent.wire.scalars import identifier, whole_number
 
 
 class CallRoutes:
@@ -47,14 +48,15 @@ class CallRoutes:
         self._take_odd(raw, place, is_whole=is_whole)
 
     def take_legacy(self, function: JsonObject) -> None:
-        """Take a piece of the deprecated `function_call`; there is only one such call, without an id."""
-        if self._legacy is None:
+        """Take a piece of the deprecated `function_call`; such calls have no ids and come one by one."""
+        name, piece = _name(function.get("name")), _text_of(function.get("arguments"))
+        if self._legacy is None or (name and self._begins_anew(self._legacy, name, piece)):
             self._legacy = self._assembly.open_call()
             self._legacy.needs_id = False
             self._assembly.diagnose(
                 "legacy_function_call", "the call came in the deprecated function_call field"
             )
-        self._fill(self._legacy, function.get("name"), _text_of(function.get("arguments")))
+        self._fill(self._legacy, name, piece)
 
     def repair(self, calls: Any) -> None:
         """Fill gaps from the calls of a complete message that repeats what was streamed."""
@@ -64,7 +66,7 @@ class CallRoutes:
         for place, raw in enumerate(calls):
             if not isinstance(raw, dict):
                 continue
-            known = self._by_id.get(_string(raw.get("id")))
+            known = self._by_id.get(identifier(raw.get("id")))
             if known is not None:
                 arguments = _source(raw).get("arguments")
                 known.whole += [arguments] if isinstance(arguments, str | dict) else []
@@ -81,8 +83,10 @@ class CallRoutes:
 
     def _take_odd(self, raw: JsonObject, place: int, *, is_whole: bool) -> None:
         source = _source(raw)
-        call_id = _string(raw.get("id")) or _string(raw.get("call_id")) or _string(raw.get("tool_call_id"))
-        name, index = _string(source.get("name")), whole_number(raw.get("index"))
+        call_id = (
+            identifier(raw.get("id")) or identifier(raw.get("call_id")) or identifier(raw.get("tool_call_id"))
+        )
+        name, index = _name(source.get("name")), whole_number(raw.get("index"))
         key = "input" if source is raw.get("custom") else "arguments"
         piece = _text_of(source.get(key, source.get("parameters")))
         if not (call_id or name or piece):
@@ -211,20 +215,13 @@ class CallRoutes:
         return self._assembly.calls[-1] if self._assembly.calls else None
 
 
-def whole_number(value: Any) -> int | None:
-    """Read an index, also out of digits in a string."""
-    if isinstance(value, str) and value.lstrip("-").isdigit() and value.isascii() and len(value) <= 9:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _source(raw: JsonObject) -> JsonObject:
     """Give the object that holds name and arguments: `function`, `custom`, or the call itself."""
     function = raw.get("function") if isinstance(raw.get("function"), dict) else raw.get("custom")
     return function if isinstance(function, dict) else raw
 
 
-def _string(value: Any) -> str:
+def _name(value: Any) -> str:
     return value if isinstance(value, str) and value.strip() else ""
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from agent.message import JsonObject
 from agent.wire.assemble import Assembly
 from agent.wire.failure import describe, named_failure, told_failure
-from agent.wire.openai_calls import CallRoutes, whole_number
+from agent.wire.openai_calls import CallRoutes
 from agent.wire.reasoning_details import ReasoningDetails
+from agent.wire.scalars import whole_number
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "thought", "reasoning_text")
 _ENVELOPES = ("data", "result", "response", "body", "output")
@@ -43,6 +44,8 @@ class Decoder:
                 self._take_choice(choice)
         if "usage" in event or "x_groq" in event:
             self._take_usage(event)
+        if "finish_reason" in event:
+            self._assembly.finish(event["finish_reason"])
 
     def close(self) -> None:
         """Take what only a message that repeats the stream told, now that the stream is over."""

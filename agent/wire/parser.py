@@ -61,6 +61,9 @@ class ResponseParser:
 
     def _note(self, junk: Junk) -> None:
         assembly, found = self._assembly, (self._reader.offset, junk.text)
+        if self._reader.name == "error" and junk.oddity is not Oddity.TOO_LONG:
+            assembly.fail(junk.text)
+            return
         match junk.oddity:
             case Oddity.MALFORMED:
                 assembly.diagnose("malformed_event", f"no JSON object: {junk.text}")

@@ -12,6 +12,7 @@ from agent.message import JsonObject
 from agent.wire.arguments import fingerprint
 from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft
+from agent.wire.scalars import identifier
 
 _TYPES = frozenset(("function_call", "custom_tool_call", "tool_call"))
 
@@ -45,7 +46,7 @@ class ResponseCalls:
 
     def announce(self, event: JsonObject, item: JsonObject) -> None:
         """Take a call that begins; it may have its arguments already."""
-        call_id = _string(item.get("call_id"))
+        call_id = identifier(item.get("call_id"))
         known = self._same_place(event, item)
         if known is not None and not known.is_orphan:
             is_repeat = known.id == call_id and not known.is_closed and not known.pieces
@@ -62,7 +63,7 @@ class ResponseCalls:
 
     def finish(self, event: JsonObject, item: JsonObject) -> None:
         """Take a whole call; it beats what its deltas gave."""
-        call_id = _string(item.get("call_id"))
+        call_id = identifier(item.get("call_id"))
         known = self._same_place(event, item)
         if known is None or (call_id and known.id not in ("", call_id)):
             same = next((call for call in self._assembly.calls if call_id and call.id == call_id), None)
@@ -86,7 +87,7 @@ class ResponseCalls:
 
         is_all = len(items) == len(streamed)
         pair(lambda item, call: call.id and call.id == item.get("call_id"))
-        pair(lambda item, call: self._by_item_id.get(_string(item.get("id"))) is call)
+        pair(lambda item, call: self._by_item_id.get(identifier(item.get("id"))) is call)
         pair(lambda item, call: call.name == item.get("name") and _has_arguments(call, item))
         pair(lambda item, call: call.name == item.get("name") and (is_all or not call.has_arguments))
         pair(lambda _, call: not call.name)
@@ -94,7 +95,7 @@ class ResponseCalls:
             self._take_whole(pairs.get(place) or self._assembly.open_call(), item)
 
     def _same_place(self, event: JsonObject, item: JsonObject) -> CallDraft | None:
-        known = self._by_item_id.get(_string(item.get("id")))
+        known = self._by_item_id.get(identifier(item.get("id")))
         index = event.get("output_index")
         return self._by_index.get(index) if known is None and type(index) is int else known
 
@@ -105,13 +106,13 @@ class ResponseCalls:
     def _register(self, call: CallDraft, event: JsonObject, item: JsonObject) -> None:
         """Note where the call is found; an item id that two calls share finds neither."""
         index = event.get("output_index")
-        if item_id := _string(item.get("id")):
+        if item_id := identifier(item.get("id")):
             self._by_item_id[item_id] = call if self._by_item_id.get(item_id, call) is call else None
         if type(index) is int:
             self._by_index[index] = call
 
     def _fill(self, call: CallDraft, item: JsonObject) -> None:
-        call.id = call.id or _string(item.get("call_id"))
+        call.id = call.id or identifier(item.get("call_id"))
         if not call.name:
             call.take_name(item.get("name"))
         if item.get("type") == "custom_tool_call":
@@ -135,7 +136,3 @@ def _has_arguments(call: CallDraft, item: JsonObject) -> bool:
     told = CallDraft(0, 0, whole=[given] if isinstance(given := _arguments(item), str | dict) else [])
     ours, theirs = call.read_arguments(), told.read_arguments()
     return isinstance(ours, dict) and isinstance(theirs, dict) and fingerprint(ours) == fingerprint(theirs)
-
-
-def _string(value: Any) -> str:
-    return value if isinstance(value, str) and value.strip() else ""

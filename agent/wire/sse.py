@@ -39,7 +39,7 @@ class Oddity(Enum):
     TEXT = auto()
     """A sentence or a page where an event was due."""
     FIELD = auto()
-    """A line like a field that event streams do not know; alone in a body it is a sentence."""
+    """A line like a field that event streams do not know, or a JSON string; alone in a body a sentence."""
     CUT = auto()
     """The body ended inside an event."""
     TOO_LONG = auto()
@@ -229,10 +229,14 @@ class EventReader:
         return end
 
     def _no_object(self, text: str, at: int, start: int, is_framed: bool) -> Generator[Found, None, int]:
-        if scalar := _SCALAR.match(text, at):
+        scalar = _SCALAR.match(text, at)
+        is_told = text[at] == '"' and not self._arrays and (self.name == "error" or not is_framed)
+        if scalar is not None and not is_told:
             return scalar.end()
         self.offset, oddity = start, Oddity.TEXT
-        if self._at_end and _CUT_SHORT.match(text, at):
+        if scalar is not None:
+            oddity = Oddity.TEXT if is_framed else Oddity.FIELD
+        elif self._at_end and _CUT_SHORT.match(text, at):
             oddity = Oddity.CUT
         elif JSON_LINE.match(text, at) or (is_framed and not _SENTENCE.match(text, at)):
             oddity = Oddity.MALFORMED

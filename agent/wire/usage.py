@@ -3,6 +3,7 @@
 from typing import Any
 
 from agent.message import JsonObject, Usage
+from agent.wire.scalars import token_count
 
 _INPUT = ("prompt_tokens", "input_tokens", "promptTokens", "inputTokens", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "completionTokens", "outputTokens", "eval_count")
@@ -23,7 +24,7 @@ class Counts:
 
     def set(self, kind: str, value: Any) -> None:
         """Take a count of a kind, if it is one."""
-        number = _number(value)
+        number = token_count(value)
         if number is not None:
             self._known[kind] = number
             self.is_changed = True
@@ -65,12 +66,3 @@ class Counts:
             cached_input_tokens=self.get("cached") + self.get("cache_read"),
             reasoning_tokens=self.get("reasoning") + self.get("thoughts"),
         )
-
-
-def _number(value: Any) -> int | None:
-    """Read a count; servers also send it as a float or as digits in a string."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return int(value) if 0 <= value < 10**18 else None
