@@ -38,7 +38,7 @@ PING_INTERVAL_S = 10.0
 MISSES_ALLOWED = 3
 SMALL_BYTES = 256
 BURST_S = 0.001
-"""Small packets that follow each other faster than this, as answers to thousands of files do, are
+"""Small answers that follow each other faster than this, as those to thousands of files do, are
 taken in lots; a single one is taken at once."""
 OUTPUT_HIGH_WATER_BYTES = 2 << 20
 """A sender waits while more than this lies unsent; keeps the wire full and memory small."""
@@ -106,8 +106,7 @@ class WireConnection:
         self._streams: dict[int, _Stream] = {}
         self._output_waiting = Signal()
         self._fault: BridgeError | None = None
-        self._has_heard = False
-        self._is_sending = False
+        self._has_heard = True
         self.drained = Signal()
         self.line_bytes_per_s: float | None = None
         self.key_fingerprint = greeting.key_fingerprint
@@ -168,7 +167,9 @@ class WireConnection:
 
     def close_stream(self, stream_id: int) -> None:
         """End a stream, without waiting for anything."""
-        self._streams.pop(stream_id, None)
+        if stream := self._streams.pop(stream_id, None):
+            stream.is_ended = True
+            stream.changed.notify()
         self._protocol.close(stream_id)
         self._wake_writer()
 
@@ -178,10 +179,12 @@ class WireConnection:
         try:
             while data := await self._wire.receive():
                 self._has_heard = True
+                is_small = len(data) < SMALL_BYTES
                 for event in self._protocol.feed(data):
                     self._dispatch(event)
+                    is_small = is_small and isinstance(event, StreamData)  # credit is never kept waiting
                 self._wake_writer()
-                if len(data) < SMALL_BYTES:
+                if is_small:
                     now, before_at = anyio.current_time(), small_before_at
                     small_before_at = now
                     if now - before_at < BURST_S:
@@ -206,14 +209,16 @@ class WireConnection:
 
     async def watch(self, interval_s: float) -> None:
         """Ask for a sign of life whenever an interval passed without one."""
-        misses = 0
-        while misses < MISSES_ALLOWED:
-            await anyio.sleep(interval_s)
-            misses = 0 if self._has_heard else misses + 1
-            if not self._has_heard:
+        unanswered = 0
+        while self._has_heard or unanswered < MISSES_ALLOWED:
+            if self._has_heard:
+                unanswered = 0
+            else:
+                unanswered += 1
                 self._protocol.open(PING_SERVICE)
                 self._output_waiting.notify()
             self._has_heard = False
+            await anyio.sleep(interval_s)
         silent_s = interval_s * (MISSES_ALLOWED + 1)
         self._end(PhoneLost(f"{self._wire.name} has been silent for {silent_s:.0f} s, pings included."))
 

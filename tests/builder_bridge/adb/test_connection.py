@@ -224,3 +224,18 @@ def test_bytes_are_taken_in_order_and_none_is_lost(limit_bytes: int) -> None:
         assert 0 < len(portion) <= limit_bytes
         taken += portion
     assert taken == b"abcdefgh"
+
+
+async def test_closing_a_stream_wakes_whoever_reads_it() -> None:
+    received: list[bytes] = []
+    async with open_phone() as phone, connect(phone.address, keys=()) as adb:
+        stream = await adb.open("shell,v2,raw:sleep 1000")
+
+        async def listen() -> None:
+            received.append(bytes(await stream.receive()))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            await anyio.wait_all_tasks_blocked()
+            await stream.close()
+    assert received == [b""]
