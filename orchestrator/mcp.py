@@ -10,17 +10,17 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, Field
 
 from builder_bridge.errors import WorkspaceFault
 from orchestrator.builder import choose_artifact, inspect_file, seconds_between
 from orchestrator.client import ApiClient, JsonObject, Refused
 from orchestrator.errors import ServiceFault
+from orchestrator.mcp_answers import BuildStatus, Inspection, LogMatches, LogPart, Phones
 
 STEP_S = 2.0
 MAX_WAIT_S = 600.0
@@ -49,50 +49,6 @@ class Door(Protocol):
 
 
 OpenDoor = Callable[["Context[Any, Any]"], AbstractAsyncContextManager[Door]]
-
-
-class BuildStatus(BaseModel):
-    """A build as a tool answers it; `digest` is there once it has ended."""
-
-    build_id: str
-    state: Literal["queued", "running", "finished"]
-    stage: str
-    outcome: str | None = None
-    seconds: float | None = None
-    reason: str | None = None
-    digest: str | None = None
-    artifacts: list[str] = []
-    is_from_earlier: bool = False
-    next_step: str = Field(description="What to do now.")
-
-
-class LogPart(BaseModel):
-    """Lines of a log; `first_line` counts from one."""
-
-    first_line: int
-    lines: list[str]
-    total_lines: int
-
-
-class LogMatches(BaseModel):
-    """Where a pattern stands in a log; lines count from one."""
-
-    places: list[LogPart]
-    hits: int
-    total_lines: int
-
-
-class Phones(BaseModel):
-    """The phones that could build."""
-
-    phones: list[dict[str, Any]]
-
-
-class Inspection(BaseModel):
-    """What an artifact holds."""
-
-    path: str
-    facts: dict[str, Any]
 
 
 class BuildDoor:

@@ -14,11 +14,13 @@ import click
 
 from agent.progress import BuildAdvanced, BuildProblemSeen, BuildProgress
 from builder_bridge.build import BuildId
+from builder_bridge.errors import PhoneUnavailable
 from orchestrator.cli import connect, terminal
 from orchestrator.cli.terminal import say, seconds, size
 from orchestrator.client import ApiClient, FeedEvent, Refused
 from orchestrator.settings import LoadedSettings, load_settings
 
+PHONE_ANSWER_S = 30.0
 STAGES = ("scan", "upload", "unpack", "gradle", "collect", "fetch", "explain")
 
 
@@ -125,12 +127,24 @@ async def _build(loaded: LoadedSettings, options: BuildOptions) -> int:
 
 
 async def named_phone(client: ApiClient, name: str, route: str | None) -> str:
-    """Make sure that the service knows a phone; give the name it has there."""
-    for phone in await client.phones():
-        if name in (phone["address"], phone["serial"]) and route in (None, phone["route"]):
-            return name
-    await client.add_phone(name, None, route)
-    return name
+    """Make sure that the service knows a phone and that it answers; give the name it has there.
+
+    Raises `PhoneUnavailable` for one that does not: a person at a terminal wants to know at once.
+    """
+    known = [phone for phone in await client.phones() if name in (phone["address"], phone["serial"])]
+    if not known:
+        await client.add_phone(name, None, route)
+    elif route not in (None, known[0]["route"]) or known[0]["state"] == "offline":
+        await client.add_phone(known[0]["address"], known[0]["pool"], route or known[0]["route"])
+    with anyio.move_on_after(PHONE_ANSWER_S):
+        while True:
+            phone = next(each for each in await client.phones() if name in (each["address"], each["serial"]))
+            if phone["is_busy"] or phone["state"] == "online":
+                return name
+            if phone["state"] == "offline":
+                raise PhoneUnavailable(str(phone["reason"]), serial=name)
+            await anyio.sleep(0.05)
+    raise PhoneUnavailable(f"{name} did not answer within {PHONE_ANSWER_S:.0f} s", serial=name)
 
 
 async def watch(client: ApiClient, build_id: BuildId, options: BuildOptions) -> None:

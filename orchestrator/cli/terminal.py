@@ -14,8 +14,9 @@ import anyio
 import click
 
 from agent.errors import AgentError
-from builder_bridge.errors import BridgeError
-from orchestrator.errors import Refusal, ServiceFault, ServiceUnreachable, SettingsFault
+from agent.errors import SettingsFault as AgentSettingsFault
+from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable
+from orchestrator.errors import ServiceFault, ServiceUnreachable, SettingsFault
 
 DONE, FAILED, USAGE, NOT_BUILT, UNREACHABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -95,8 +96,7 @@ def _tell(fault: BaseException) -> NoReturn:
     hint = getattr(fault, "hint", "")
     if hint:
         say(f"  {hint}")
-    if isinstance(fault, SettingsFault):
+    if isinstance(fault, SettingsFault | AgentSettingsFault):
         sys.exit(USAGE)
-    if isinstance(fault, ServiceUnreachable):
-        sys.exit(UNREACHABLE)
-    sys.exit(NOT_BUILT if isinstance(fault, Refusal) else UNREACHABLE)
+    is_away = isinstance(fault, ServiceUnreachable | PhoneUnavailable | PhoneLost)
+    sys.exit(UNREACHABLE if is_away else NOT_BUILT)

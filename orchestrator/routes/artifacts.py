@@ -7,8 +7,9 @@ from fastapi.responses import StreamingResponse
 
 from orchestrator.errors import NotFound
 from orchestrator.ranges import answer_range
+from orchestrator.replies import artifact_reply
 from orchestrator.routes.context import PrincipalDep, ServiceDep
-from orchestrator.schema import ArtifactList, artifact_reply
+from orchestrator.schema import ArtifactList
 from orchestrator.store import builds as build_store
 
 router = APIRouter(prefix="/v1/builds/{build_id}/artifacts", tags=["artifacts"])

@@ -14,8 +14,9 @@ from orchestrator.access import Permission, Principal
 from orchestrator.desk import BuildView, Wish, need
 from orchestrator.engine.sharing import share
 from orchestrator.errors import BadRequest
+from orchestrator.replies import build_fields
 from orchestrator.routes.context import PrincipalDep, RequestIdDep, Service, ServiceDep
-from orchestrator.schema import BuildAccepted, BuildPage, BuildReply, BuildRequest, build_fields
+from orchestrator.schema import BuildAccepted, BuildPage, BuildReply, BuildRequest
 from orchestrator.store import builds as build_store
 from orchestrator.store.builds import Filter
 from orchestrator.store.records import BuildRow, Outcome, Phase

@@ -11,8 +11,8 @@ from orchestrator.access import Permission
 from orchestrator.desk import need
 from orchestrator.engine import retention
 from orchestrator.metrics import CONTENT_TYPE
+from orchestrator.replies import moment
 from orchestrator.routes.context import PrincipalDep, ServiceDep
-from orchestrator.schema import moment
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
 

@@ -6,8 +6,9 @@ from sqlalchemy import Connection
 from orchestrator.access import Permission, Principal
 from orchestrator.desk import need
 from orchestrator.errors import Conflict, NotFound
+from orchestrator.replies import phone_reply
 from orchestrator.routes.context import PrincipalDep, ServiceDep
-from orchestrator.schema import PhoneList, PhoneReply, PhoneRequest, phone_reply
+from orchestrator.schema import PhoneList, PhoneReply, PhoneRequest
 from orchestrator.settings import PhoneSettings
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store

@@ -27,7 +27,10 @@ def of_host(connection: sa.Connection, host: str) -> list[PhoneRow]:
 
 
 def add(connection: sa.Connection, host: str, wanted: PhoneSettings) -> None:
-    """Add a phone to a host, or change its pool and route; its lease stays as it is."""
+    """Add a phone to a host, or change its pool and route; its lease stays as it is.
+
+    What was known of its state is forgotten, so that it is probed before it gets another build.
+    """
     known = connection.execute(sa.select(phones.c.address).where(phones.c.address == wanted.address)).first()
     if known is None:
         connection.execute(
@@ -36,7 +39,8 @@ def add(connection: sa.Connection, host: str, wanted: PhoneSettings) -> None:
             )
         )
     else:
-        update(connection, wanted.address, host=host, pool=wanted.pool, route=wanted.route)
+        known_now = {"host": host, "pool": wanted.pool, "route": wanted.route, "state": "unknown"}
+        update(connection, wanted.address, **known_now)
 
 
 def update(connection: sa.Connection, address: str, **values: Any) -> None:

@@ -12,8 +12,10 @@ ROOT = Path(__file__).parent.parent.parent
 START_S = 60.0
 
 
-def start_service(data_dir: Path, phones_at: Path, **settings: Any) -> tuple[subprocess.Popen[bytes], str]:
-    """Start a service over fake phones; give its process and its URL once it is ready.
+def start_service(
+    data_dir: Path, phones_at: Path | None, **settings: Any
+) -> tuple[subprocess.Popen[bytes], str]:
+    """Start a service over the fake phones in a folder, or over real ones; give its process and its URL.
 
     Settings whose values are no text are written as JSON, the way variables carry them.
     """
@@ -25,7 +27,13 @@ def start_service(data_dir: Path, phones_at: Path, **settings: Any) -> tuple[sub
     }
     with (data_dir / "service.log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.orchestrator.service_process", str(data_dir), str(phones_at)],
+            [
+                sys.executable,
+                "-m",
+                "tests.orchestrator.service_process",
+                str(data_dir),
+                *map(str, filter(None, [phones_at])),
+            ],
             cwd=ROOT,
             env={**os.environ, **variables},
             stdout=subprocess.DEVNULL,

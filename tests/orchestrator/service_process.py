@@ -1,4 +1,4 @@
-"""Serves fake phones until it is killed: `python -m tests.orchestrator.service_process DATA PHONES`.
+"""Serves until it is killed: `python -m tests.orchestrator.service_process DATA [FAKE_PHONES]`.
 
 Settings come from `POCKETBUILD_*` variables; the URL is written to `DATA/url`.
 """
@@ -9,17 +9,19 @@ from pathlib import Path
 import anyio
 
 from orchestrator.app import create_app
+from orchestrator.engine.bridges import open_phone
 from orchestrator.observe import set_up_logs
 from orchestrator.serving import serving
 from orchestrator.settings import load_settings
 from tests.orchestrator.fakes import folder_phones
 
 
-async def serve(data_dir: Path, phones: Path) -> None:
+async def serve(data_dir: Path, phones: Path | None) -> None:
     settings = load_settings(data_dir=data_dir).settings
     set_up_logs(settings)
     port = settings.port if "port" in settings.model_fields_set else 0
-    async with serving(create_app(settings, folder_phones(phones)), "127.0.0.1", port) as url:
+    opener = open_phone if phones is None else folder_phones(phones)
+    async with serving(create_app(settings, opener), "127.0.0.1", port) as url:
         partial = data_dir / "url.part"
         partial.write_text(url)
         partial.replace(data_dir / "url")
@@ -27,4 +29,4 @@ async def serve(data_dir: Path, phones: Path) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(serve, Path(sys.argv[1]), Path(sys.argv[2]))
+    anyio.run(serve, Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)

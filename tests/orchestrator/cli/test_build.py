@@ -1,0 +1,133 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.connect import published
+from tests.orchestrator.processes import kill, start_service
+from tests.orchestrator.workspaces import make_workspace
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = """
+schema = 1
+title = "repair"
+[[turn]]
+text = "I build."
+calls = [{ tool = "build_gradle_project", arguments = { tasks = ["assembleDebug"] } }]
+[[turn]]
+expects = { results = [{ tool = "build_gradle_project", contains = ["cannot find symbol", "Main.java:3"] }] }
+text = "I mend it."
+calls = [{ tool = "write_file", arguments = { path = "plan.json", content = "{}" } }]
+[[turn]]
+text = "I build again."
+calls = [{ tool = "build_gradle_project", arguments = { tasks = ["assembleDebug"] } }]
+[[turn]]
+expects = { results = [{ tool = "build_gradle_project", contains = ["app-debug.apk"] }] }
+text = "Green."
+"""
+BROKEN = {
+    "exit_code": 1,
+    "lines": ["Main.java:3: error: cannot find symbol", "", "FAILURE: Build failed with an exception."],
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The data folder of a service in a process of its own, with two fake phones."""
+    folder = tmp_path_factory.mktemp("cli")
+    for phone in ("p1", "p2"):
+        (folder / "phones" / phone).mkdir(parents=True)
+    phones = [{"address": "p1"}, {"address": "p2", "pool": None}]
+    process, url = start_service(folder / "data", folder / "phones", phones=phones, dispatch_poll_s=0.1)
+    try:
+        with published(folder / "data", url):
+            yield folder / "data"
+    finally:
+        kill(process)
+
+
+def pocketbuild(data: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "POCKETBUILD_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
+    program = [sys.executable, "-m", "orchestrator", *arguments]
+    return subprocess.run(program, cwd=cwd, env=environment, text=True, capture_output=True, timeout=180)
+
+
+def test_a_build_sends_the_workspace_and_brings_log_and_artifact(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "hello")
+    before = {path: path.stat().st_mtime_ns for path in workspace.rglob("*")}
+    done = pocketbuild(data, "build", str(workspace), "--json", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(done.stdout)
+    assert result["outcome"] == "succeeded"
+    assert [Path(file).name for file in result["files"]] == ["app-debug.apk"]
+    assert (tmp_path / "out/hello/app-debug.apk").read_bytes().startswith(b"apk of ")
+    assert "BUILD SUCCESSFUL" in (tmp_path / "out/hello/build.log").read_text()
+    assert {"scan", "upload", "fetch"} <= set(result["runs"][0]["stage_s"])
+    assert {path: path.stat().st_mtime_ns for path in workspace.rglob("*")} == before
+
+
+def test_a_failed_build_shows_its_digest_and_leaves_with_1(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "hello", text="broken", **BROKEN)
+    done = pocketbuild(data, "build", str(workspace), "--output", str(tmp_path / "o"), "--device", "p2")
+    assert done.returncode == 1
+    assert "cannot find symbol" in done.stdout
+    assert "failed on p2" in done.stderr
+
+
+def test_a_phone_that_is_not_there_is_told_instead_of_waited_for(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "hello", text="nobody")
+    done = pocketbuild(data, "build", str(workspace), "--device", "127.0.0.1:1")
+    assert done.returncode == 4
+    assert "nothing answers at 127.0.0.1:1" in done.stderr
+
+
+def test_a_scripted_agent_repairs_a_build_and_its_run_can_be_shown(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "hello", text="agent", **BROKEN)
+    script = tmp_path / "script.toml"
+    script.write_text(SCRIPT)
+    arguments = ("agent", "Make it build", "--workspace", str(workspace), "--script", str(script))
+    done = pocketbuild(data, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "a recorded script, no model" in done.stdout
+    assert "error: Main.java:3 cannot find symbol" in done.stdout
+    run_id = pocketbuild(data, "agent", "list").stdout.split()[0]
+    shown = pocketbuild(data, "agent", "show", run_id).stdout
+    assert "→ write_file" in shown
+    assert "stopped: green" in shown
+    kept = pocketbuild(data, "agent", "show", run_id, "--json").stdout
+    assert json.loads(kept.splitlines()[0])["run_id"] == run_id
+
+
+def test_status_tells_of_phones_and_builds(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "seen", text="status")
+    built = pocketbuild(data, "build", str(workspace), "--json", "--quiet", cwd=tmp_path)
+    build_id = json.loads(built.stdout)["id"]
+    shown = pocketbuild(data, "status").stdout
+    assert "phone p1  pool default  online" in shown
+    assert f"build {build_id}  seen  local  succeeded" in shown
+    assert "attempt 1 on p1" in pocketbuild(data, "status", build_id).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("agent", "x", "--provider", "nobody", "--model", "m"), 2, "no provider is called 'nobody'"),
+        (("agent", "x"), 2, "no provider and model are chosen"),
+        (("agent",), 2, "Usage"),
+        (("agent", "show", "none"), 3, "there is no run none"),
+        (("build", "/nowhere"), 2, "does not exist"),
+        (("build", ".", "--config", "/nowhere.toml"), 2, "no settings file"),
+    ],
+)
+def test_wrong_usage_is_told_in_a_line(
+    data: Path, tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    make_workspace(tmp_path)
+    done = pocketbuild(data, *arguments, cwd=tmp_path)
+    assert (done.returncode, said in done.stderr + done.stdout) == (code, True), done.stderr
+    assert "Traceback" not in done.stderr
