@@ -144,7 +144,7 @@ class FailureReader:
         return finished if finished is not None and (finished.what or finished.where) else None
 
 
-_CAUSE = re.compile(r"((?: {3})*)> (.*)")
+_CAUSE = re.compile(r"((?: {3})*)>(?: (.*)|$)")
 
 
 def cause_tree(lines: list[tuple[int, str]]) -> Cause | None:
@@ -156,6 +156,8 @@ def cause_tree(lines: list[tuple[int, str]]) -> Cause | None:
     for log_line, text in lines:
         found = _CAUSE.match(text)
         depth = len(found[1]) // 3 + 1 if found else 0
+        if found and not found[2]:
+            continue
         if found and root.lines and depth <= len(path):
             cause = Cause([found[2]], log_line)
             del path[depth:]

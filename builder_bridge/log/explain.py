@@ -72,10 +72,30 @@ _WRAPPER_WORDS = (
     "A problem occurred evaluating ",
     "Could not determine the dependencies of ",
     "Multiple build operations failed",
+    "Failed to transform ",
 )
-"""These sentences only say where a cause was found; a log may end within one."""
+"""These sentences only say where a cause was found."""
 
-_WRAPPER = re.compile("|".join(_WRAPPER_WORDS))
+_CUT_WORDS = (
+    *_WRAPPER_WORDS,
+    "Compilation error. See log for more details",
+    "Internal compiler error. See log for more details",
+    "Compilation failed; see the compiler",
+    "Compilation failed to complete",
+    "Android resource linking failed",
+    "Android resource compilation failed",
+    "Failed to process resources, see aapt output above",
+    "Error while dexing.",
+    "Error while merging dex archives",
+    "KSP failed with exit code",
+    "There were failing tests",
+    "Lint found errors",
+    "Manifest merger failed",
+    "AAPT2 ",
+)
+"""A log that ends within one of these ends before it gives a cause."""
+
+_WRAPPER = re.compile("|".join(_WRAPPER_WORDS) + r"|Execution failed for \w+:")
 _MODULE = re.compile(
     r"Could not (?:resolve|find|download|get|parse) (?!all |resource|unknown|method|property)"
     r"|Cannot resolve external dependency |Cannot find a version of |Module '"
@@ -163,18 +183,19 @@ def is_repeated(problem: Problem, said: Sequence[tuple[str, int | None]]) -> boo
     gist = one_line(_PREFACE.sub("", problem.gist)).strip(" .")
     if len(gist) < 6:
         return False
-    line = next((at_line for text, at_line in said if gist in text), _NOT_SAID)
-    return line is not _NOT_SAID and (problem.line is None or line in (None, problem.line))
-
-
-_NOT_SAID = -1
+    return any(
+        gist in text and (problem.line is None or at_line in (None, problem.line)) for text, at_line in said
+    )
 
 
 def _is_only_a_wrapper(leaf: Cause) -> bool:
     lines = [line.strip() for line in leaf.text.split("\n") if line.strip()]
-    return all(
-        _WRAPPER.match(line) or any(word.startswith(line) for word in _WRAPPER_WORDS) for line in lines
-    )
+    return all(_WRAPPER.match(line) or any(_is_begun(word, line) for word in _CUT_WORDS) for line in lines)
+
+
+def _is_begun(sentence: str, line: str) -> bool:
+    begun = _EXCEPTIONS.sub("", line)
+    return len(begun) < len(sentence) and sentence.startswith(begun)
 
 
 def _pointed_at(text: str) -> frozenset[Tool]:

@@ -39,7 +39,7 @@ MACHINE: Patterns = (
             r"|Cannot run program \"[^\"\n]*"
             r"(?:aapt2?|aidl|zipalign|apksigner|d8|dexdump|split-select)(?:\.exe)?\""
             r"|starting process 'command '[^'\n]*/(?:aapt2?|aidl|zipalign)'"
-            r"|Failed to start AAPT2|Could not start AAPT2"
+            r"|Failed to start AAPT2|Could not start AAPT2|Custom AAPT2 location does not point"
             r"|aapt2[^\n]*(?:not found|Exec format|cannot execute)|failed to load include path"
         ),
     ),
@@ -83,7 +83,21 @@ GRADLE: Patterns = (
             r"Could not (?:get|set) unknown property|Could not find (?:method|matching constructor)"
             r"|compileSdk(?:Version)? is not specified|Namespace not specified"
             r"|\.gradle(?:\.kts)?' does not exist"
+            # What the compilers of the scripts say may name anything.
+            r"|\A(?:Unresolved reference|(?:Argument |Return )?[Tt]ype mismatch|Initializer type mismatch"
+            r"|None of the following|Overload resolution ambiguity|No value passed for parameter"
+            r"|Too many arguments|Cannot infer|Not enough information to infer"
+            r"|'?[Vv]al'? cannot be reassigned|(?:Syntax error: )?(?:Expecting |Unexpected (?:input|token)))"
+            r"|@ line \d+, column \d+"
         ),
+    ),
+    (
+        Kind.ANNOTATION_PROCESSING,
+        r"data binding error",
+    ),
+    (
+        Kind.NATIVE,
+        r"NDK toolchains folder",
     ),
     (
         Kind.OFFLINE_DEPENDENCY,
@@ -113,7 +127,8 @@ GRADLE: Patterns = (
             r"|JdkImageTransform|core-for-system-modules|jlink|Could not find tools\.jar"
             r"|does not provide the required capabilities|org\.gradle\.wrapper|GradleWrapperMain"
             r"|gradle-wrapper|distributionUrl|services\.gradle\.org|Can't use Java"
-            r"|Dependency requires at least JVM"
+            r"|Dependency requires at least JVM|not compatible with the (?:Kotlin|Android) Gradle plugin"
+            r"|AAR metadata:\s+1\.\s+Dependency '[^'\n]*' requires\s+Android\s+Gradle\s+plugin"
         ),
     ),
     (
@@ -121,7 +136,7 @@ GRADLE: Patterns = (
         (
             r"SDK location not found|licen[cs]es? have not been accepted"
             r"|Failed to find (?:target|Build Tools|Platform SDK)|failed to find target"
-            r"|Failed to install the following|when checking AAR metadata|compile against version"
+            r"|Failed to install the following|when checking AAR metadata:\s|compile against version"
             r"|SDK Build Tools|Build Tools revision|Installed Build Tools|build-tools|The SDK directory"
             r"|sdk\.dir|ANDROID_HOME|ANDROID_SDK_ROOT|Android SDK|platforms;android|compileSdk"
             r"|android-\d+ .*not (?:found|installed)|SDK directory"

@@ -140,6 +140,8 @@ _AFTER_BRACKET = re.compile(
     rf"|\[{_TIME}\]\s?[WEiF]?\s?:\s*(?:\[Step \d+/\d+\] ?)?|\[{_TIME}\] ?"
     # Expo's build phases; AGP's own [CXX1101] codes are no prefix.
     r"|\[(?!CXX\d)[A-Z][A-Z0-9]*_[A-Z0-9_]+\] ?|\[(?:stdout|stderr)\] ?"
+    # act: workflow and job, then a bar.
+    r"|\[[\w.()/: -]{1,80}\] {1,12}\| ?"
 )
 _AFTER_HASH = re.compile(
     # docker build: step and seconds; commands of Azure and GitHub.

@@ -27,7 +27,7 @@ WARNING_MARKS = (r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)[-0-9:]*: [Ww]arn",)
 
 _LEVEL = r"(?:ERROR|WARN|WARNING): ?"
 _PLACE = r"([^\n]*?)(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
-_MARKED = re.compile(rf"(?:{_LEVEL})?(?:{_PLACE}: ?)?AAPT: (?:(error|warn|warning): ?)?(\S.*)", re.DOTALL)
+_MARKED = re.compile(rf"\s*(?:{_LEVEL})?(?:{_PLACE}: ?)?AAPT: (?:(error|warn|warning): ?)?(\S.*)", re.DOTALL)
 _CUT_WORD = re.compile(r"(?:e(?:r(?:ro?)?)?|error|w(?:a(?:rn?)?)?|warning?):?\s*$")
 _MERGER = re.compile(rf"(?:({_LEVEL}))?(?:{_PLACE}: )?Resource and asset merger: (\S.*)", re.DOTALL)
 _RESOURCE_FILE = (
@@ -47,7 +47,7 @@ def match(line: str, task: TaskLookup) -> Finding | None:
         if word is None and _CUT_WORD.match(message):
             return None
         return Finding(
-            severity_of(word or ("warn" if line.startswith("WARN") else "error")),
+            severity_of(word or ("warn" if line.lstrip().startswith("WARN") else "error")),
             Tool.AAPT2,
             message,
             plain_path(file.strip()) if file else None,
@@ -66,12 +66,12 @@ def match(line: str, task: TaskLookup) -> Finding | None:
 
 
 def _match_plain(line: str, task: TaskLookup) -> Finding | None:
-    if "AndroidManifest.xml" in line.partition(": ")[0]:
-        return None
     plain = _PLAIN.match(line) if _RESOURCE_SUFFIX.search(line) else None
     if plain is None:
         return None
     file, at_line, column, word, message = plain.groups()
+    if word[0].isupper() and file.endswith("AndroidManifest.xml"):
+        return None
     if word[0].isupper() and (_LINT_TAG.search(message) or task_name(task()).startswith("lint")):
         return None
     if _DUPLICATES.match(line):

@@ -38,6 +38,8 @@ _IN_ARCHIVE = re.compile(rf"([^\n]*?\.(?:jar|class)\([^)\n]*\)): ({_WORDS})[:：
 _BARE = re.compile(rf"({_WORDS})[:：] (\S.*)", re.DOTALL)
 _TAGGED = re.compile(r"\[[A-Za-z][\w./-]*\]")
 _JAVA_TASK = re.compile(r"[Jj]avac|compile\w*Java|kapt|[Jj]avadoc|hilt|[Aa]ptCompile")
+_KAPT_STUB = re.compile(r"/kapt3?/stubs/")
+_KAPT_TASK = re.compile(r"kapt(?!Generate)")
 _NO_PROBLEM = re.compile(r"Note|note|注|注意|ノート|Hinweis|참고|Remarque|Error|Warning|Information|Hint")
 _OTHER_TOOL = re.compile(r"AAPT|D8|R8|CMake")
 
@@ -49,7 +51,8 @@ def match(line: str, task: TaskLookup) -> Finding | None:
         file, at_line, word, message = placed.groups()
         if _NO_PROBLEM.match(word):
             return None
-        return Finding(severity_of(word), Tool.JAVAC, message, plain_path(file.strip()), number(at_line))
+        tool = Tool.KAPT if _is_of_kapt(file, task) else Tool.JAVAC
+        return Finding(severity_of(word), tool, message, plain_path(file.strip()), number(at_line))
     archive = _IN_ARCHIVE.match(line) if "): " in line else None
     if archive:
         file, word, message = archive.groups()
@@ -64,3 +67,8 @@ def match(line: str, task: TaskLookup) -> Finding | None:
     if not (is_localized or _TAGGED.match(message) or _JAVA_TASK.search(task_name(task()))):
         return None
     return Finding(severity_of(word), Tool.JAVAC, message)
+
+
+def _is_of_kapt(file: str, task: TaskLookup) -> bool:
+    """Whether the javac is the one inside KAPT, which leaves out its `e:` in a process of its own."""
+    return _KAPT_STUB.search(file) is not None or _KAPT_TASK.match(task_name(task())) is not None

@@ -46,7 +46,7 @@ def match(line: str) -> Finding | None:
             return _settle(Finding(severity, tool, unplaced[2], plain_path(unplaced[1])))
         if position:
             return _settle(_placed(severity, tool, text, position))
-    elif not text.strip() or _ONLY_A_MARK.match(text):
+    elif not text.strip() or _ONLY_A_MARK.match(text) or "file:///".startswith(text):
         return None
     return _settle(Finding(severity, tool, text))
 
