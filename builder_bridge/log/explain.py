@@ -102,6 +102,7 @@ _MODULE = re.compile(
     r"|Cannot choose between |No matching (?:variant|configuration) of "
     r"|Conflict found for the following module|Dependency verification failed for"
 )
+_ERROR_WORD = re.compile(r"(?:^|[\s:])(?:fatal )?error: ")
 _NO_MESSAGE = "(no error message)"
 _ERROR_IN_JAVA = re.compile(rf"({ERROR_WORDS})[:：] ?(?=\S)")
 _JAVA_TASK = re.compile(r"[Jj]avac?\b|Java(?:WithJavac)?$|[Jj]avac|kapt")
@@ -152,6 +153,8 @@ class _Maker:
         leaf = path[-1]
         text = leaf.text
         points_at = _pointed_at(text)
+        if points_at:
+            text = _telling_line_first(text)
         if _NO_MESSAGE in text and self.failure.last_cause:
             text = f"{self.failure.last_cause}\n{text}"
         if node is not leaf and _MODULE.match(node.gist):
@@ -186,6 +189,13 @@ def is_repeated(problem: Problem, said: Sequence[tuple[str, int | None]]) -> boo
     return any(
         gist in text and (problem.line is None or at_line in (None, problem.line)) for text, at_line in said
     )
+
+
+def _telling_line_first(text: str) -> str:
+    """Put the line with the error before a heading such as "ninja: Entering directory"."""
+    lines = text.split("\n")
+    telling = next((line.strip() for line in lines[1:] if _ERROR_WORD.search(line)), None)
+    return f"{telling}\n{text}" if telling else text
 
 
 def _is_only_a_wrapper(leaf: Cause) -> bool:
