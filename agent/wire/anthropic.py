@@ -105,7 +105,9 @@ class Decoder:
             if block.call is None:
                 if block.pieces and isinstance(found := read_arguments(block.pieces), dict):
                     block.data["input"] = found
-            elif block.call.is_blank and given and isinstance(given, dict | str):
+            elif (
+                (block.call.is_blank or block.call.is_placeholder) and given and isinstance(given, dict | str)
+            ):
                 block.call.whole.append(given)
         self._take_repeat()
 

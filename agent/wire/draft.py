@@ -92,6 +92,11 @@ class CallDraft:
         return not any(self.whole) and all(piece.isspace() for piece in self.pieces)
 
     @property
+    def is_placeholder(self) -> bool:
+        """Whether the fragments say no more than that there are no arguments."""
+        return len(self.pieces) <= 3 and _is_placeholder("".join(self.pieces))
+
+    @property
     def has_arguments(self) -> bool:
         """Whether the arguments are complete by now and more than a placeholder.
 

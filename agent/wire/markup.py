@@ -42,8 +42,8 @@ _FORMS = (
     ),
     # Llama and Qwen coder
     _Form(re.compile(r"<function(?:=|\s+name=)[^<>]{1,200}>"), "</function>"),
-    # Anthropic, MiniMax
-    _Form(re.compile(r"<((?:\w+:)?invoke)\s+name=[^<>]{1,200}>"), "</{}>"),
+    # Anthropic, MiniMax, xAI
+    _Form(re.compile(r"<((?:\w+:)?(?:invoke|tool_call|function_call))\s+name=[^<>]{1,200}>"), "</{}>"),
     # DeepSeek's DSML, with bars of either width
     _Form(re.compile(r"<([|\uff5c]DSML[|\uff5c]invoke)\b[^<>]{0,200}>"), "</{}>"),
     # DeepSeek, Kimi, Step: special tokens
@@ -60,7 +60,7 @@ _FORMS = (
 )
 
 _BEFORE_JSON = re.compile(
-    r"(?:\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls?|tools_prefix|START_ACTION|action_start|function_call)\|>)"
+    r"(?:\[TOOL_CALLS\]|functools(?=\[\s*\{)|<\|(?:python_tag|tool_calls?|tools_prefix|START_ACTION|action_start|function_call)\|>)"
     r"(?:\s*<\|plugin\|>)?[^\[{<]{0,100}?(?:\[CALL_ID\][\w-]{0,60})?(\[ARGS\])?\s*(?=\[\s*\{|\{)"
 )
 """Mistral, Llama 3, Granite, Phi, Apertus, Command R, InternLM: a marker and then JSON."""

@@ -10,7 +10,9 @@ import json
 from typing import Any
 
 from agent.message import JsonObject
+from agent.wire.arguments import Unreadable, fingerprint
 from agent.wire.assemble import Assembly
+from agent.wire.collided_heads import TailLog
 from agent.wire.draft import CallDraft
 from agent.wire.scalars import identifier, whole_number
 
@@ -28,6 +30,7 @@ class CallRoutes:
         self._spare_ids: dict[int, str] = {}
         self._without_index: set[int] = set()
         self._legacy: CallDraft | None = None
+        self._tails = TailLog(assembly)
 
     def take(self, raw: Any, place: int = 0, *, is_whole: bool = False) -> None:
         """Take one element of `tool_calls`, standing at `place` in its list.
@@ -74,6 +77,19 @@ class CallRoutes:
             elif missing > 0:
                 self.take(raw, place, is_whole=True)
 
+    def settle(self) -> None:
+        """Put right what only the whole stream tells: collided heads, a call that came in both fields."""
+        self._tails.settle()
+        calls = self._assembly.calls
+        if self._legacy is None or not any(draft.needs_id for draft in calls):
+            return
+        told = [_content(draft) for draft in calls if draft.needs_id]
+        for draft in [draft for draft in calls if not draft.needs_id]:
+            if (content := _content(draft)) is not None and content in told:
+                self._assembly.drop_call(draft)
+                detail = f"{draft.name} came in function_call and in tool_calls; it counts once"
+                self._assembly.diagnose("duplicate_tool_call", detail, draft.offset)
+
     def report_renumbered(self) -> None:
         """Report calls whose index is not their place."""
         for draft in self._assembly.calls:
@@ -103,6 +119,8 @@ class CallRoutes:
         if isinstance(extra := raw.get("extra_content"), dict):
             draft.provider_data = {self._assembly.dialect: {"extra_content": extra}}
         self._fill(draft, name, piece)
+        if self._tails.is_watching and piece and index is not None and not (call_id or name):
+            self._tails.note(index, draft)
 
     def _fill(self, draft: CallDraft, name: object, piece: str) -> None:
         draft.take_name(name)
@@ -115,6 +133,9 @@ class CallRoutes:
         draft = self._assembly.open_call(index=index)
         draft.is_orphan = not (call_id or name)
         before = None if index is None else self._by_index.get(index)
+        if before is not None and call_id and not before.has_arguments:
+            self._tails.is_watching = True
+            self._growing = {}
         if before is not None and not call_id:
             draft.id = self._spare_ids.pop(before.number, "")
         if self._repeated is not None:
@@ -126,7 +147,7 @@ class CallRoutes:
         if index is not None:
             draft.index = index if draft.index is None else draft.index
             self._by_index[index] = draft
-            if draft.number not in self._repeated_heads:
+            if draft.number not in self._repeated_heads and not self._tails.is_watching:
                 self._growing[index] = draft
         elif draft.number not in self._without_index:
             self._without_index.add(draft.number)
@@ -213,6 +234,12 @@ class CallRoutes:
 
     def _last(self) -> CallDraft | None:
         return self._assembly.calls[-1] if self._assembly.calls else None
+
+
+def _content(draft: CallDraft) -> tuple[str, str] | None:
+    """Give what a call says, None where it cannot run."""
+    found = draft.read_arguments()
+    return None if isinstance(found, Unreadable) or not draft.name else (draft.name, fingerprint(found))
 
 
 def _source(raw: JsonObject) -> JsonObject:

@@ -58,6 +58,7 @@ class Decoder:
             self._routes.repair(repeat.get("tool_calls"))
             if isinstance(legacy := repeat.get("function_call"), dict) and not assembly.calls:
                 self._routes.take_legacy(legacy)
+        self._routes.settle()
         self._routes.report_renumbered()
 
     def _decode_odd(self, event: JsonObject, depth: int = 0) -> None:
