@@ -32,6 +32,9 @@ from builder_bridge.adb.waiting import Signal, beside
 from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded, TransferFault
 
 BATCH_FILES = 256
+"""So many files are looked at to decide on compression."""
+READ_FILES = 64
+"""So many small ones are read before the first of them goes."""
 WORTH_MEASURING_BYTES = 1 << 20
 """Less than this is sent plain rather than the line be measured for it."""
 
@@ -152,17 +155,24 @@ async def _send_files(
     source = iter(files)
     while batch := list(islice(source, BATCH_FILES)):
         encoder = Encoder(session.plain_flag, await _choose_algorithm(adb, batch))
-        encoded = await anyio.to_thread.run_sync(encoder.encode_small, batch)
-        ready = list[Buffer]()
-        for file, whole in zip(batch, encoded, strict=True):
-            unanswered.paths.append(file.destination)
-            if whole is not None:
-                ready.append(whole)
-                continue
-            async for portion in encoder.encode(file):
-                await session.send(*ready, *portion)
-                ready.clear()
-        await session.send(b"".join(ready))
+        for start in range(0, len(batch), READ_FILES):
+            await _send_some(session, encoder, batch[start : start + READ_FILES], unanswered)
+
+
+async def _send_some(
+    session: SyncSession, encoder: Encoder, files: list[PushFile], unanswered: _Unanswered
+) -> None:
+    encoded = await anyio.to_thread.run_sync(encoder.encode_small, files)
+    ready = list[Buffer]()
+    for file, whole in zip(files, encoded, strict=True):
+        unanswered.paths.append(file.destination)
+        if whole is not None:
+            ready.append(whole)
+            continue
+        async for portion in encoder.encode(file):
+            await session.send(*ready, *portion)
+            ready.clear()
+    await session.send(b"".join(ready))
 
 
 async def _choose_algorithm(adb: AdbConnection, batch: list[PushFile]) -> Algorithm | None:

@@ -50,7 +50,7 @@ class Ours:
         self.call(partial(sync.pull, self.adb, source, destination, via_part=False))
 
     def push_tree(self, folder: Path, destination: PurePosixPath) -> None:
-        files = [PushFile(path, place) for path, place in files_of(folder, destination)]
+        files = (PushFile(path, place) for path, place in files_of(folder, destination))
         self.call(sync.push_many, self.adb, files)
 
     def shell(self, command: str) -> None:
