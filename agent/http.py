@@ -26,30 +26,33 @@ _EDGE_BYTES = 32 * 1024
 
 
 @dataclass(slots=True)
-class Response:
-    """A response under way: iterate over `chunks` to get its body as it comes."""
+class Edges:
+    """The first and last bytes of a body, 32 KiB each."""
 
-    headers: dict[str, str]
-    chunks: AsyncIterator[bytes]
-    _edges: "_Edges"
-
-    @property
-    def edges(self) -> bytes:
-        """The beginning and end of what has come, to judge an error that came with status 200."""
-        return bytes(self._edges.head + self._edges.tail)
-
-
-@dataclass(slots=True)
-class _Edges:
     head: bytearray = field(default_factory=bytearray)
     tail: bytearray = field(default_factory=bytearray)
 
     def feed(self, chunk: bytes) -> None:
+        """Take in the next piece of the body."""
         room = _EDGE_BYTES - len(self.head)
         self.head += chunk[:room]
         self.tail += chunk[max(0, room) :]
         if len(self.tail) > 2 * _EDGE_BYTES:
             del self.tail[:-_EDGE_BYTES]
+
+
+@dataclass(slots=True)
+class Response:
+    """A response under way: iterate over `chunks` to get its body as it comes."""
+
+    headers: dict[str, str]
+    chunks: AsyncIterator[bytes]
+    _edges: Edges
+
+    @property
+    def edges(self) -> bytes:
+        """The beginning and end of what has come, to judge an error that came with status 200."""
+        return bytes(self._edges.head + self._edges.tail)
 
 
 class Line:
@@ -111,7 +114,7 @@ class Line:
             keep.head(reply.status_code, reply.headers.multi_items())
         if 300 <= reply.status_code < 400:
             raise self._redirected(reply.status_code, headers)
-        edges = _Edges()
+        edges = Edges()
         chunks = _chunks(reply, edges, keep)
         if reply.status_code == 200:
             return Response(headers, chunks, edges)
@@ -169,7 +172,7 @@ def _headers(choice: Choice, key: str | None) -> dict[str, str]:
     return headers
 
 
-async def _chunks(reply: httpx.Response, edges: _Edges, keep: Recording | None) -> AsyncIterator[bytes]:
+async def _chunks(reply: httpx.Response, edges: Edges, keep: Recording | None) -> AsyncIterator[bytes]:
     size_bytes = 0
     try:
         async for chunk in reply.aiter_bytes():

@@ -2,20 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from agent.equipment import Equipment
 from agent.errors import ToolFault
-from agent.http import Line
+from agent.http import Edges, Line, Response
 from agent.message import Dialect, JsonObject
 from agent.progress import BuildAdvanced, OnBuildProgress, Progress
-from agent.providers.catalogue import choose
+from agent.providers.catalogue import choose, custom
 from agent.redact import Redactor
 from agent.retry import RetryPolicy
-from agent.scripted import Conversation, ScriptedProvider
+from agent.scripted import Conversation, ScriptedProvider, Turn
+from agent.scripted.render import render
 from agent.tools.build import (
     BuildId,
     BuildOutcome,
@@ -139,6 +141,34 @@ class Watcher:
 
     def of(self, kind: type) -> list[Progress]:
         return [progress for progress in self.seen if isinstance(progress, kind)]
+
+
+class MemoryLine(Line):
+    """A line that answers from memory, for what no HTTP belongs to: each request gets the turn of `answer`.
+
+    `making_s` is the CPU time that the answers themselves took.
+    """
+
+    def __init__(self, answer: Callable[[int, JsonObject], Turn], *, context_tokens: int = 128_000) -> None:
+        choice = choose(custom("http://127.0.0.1:9/v1", Dialect.OPENAI_CHAT), "none")
+        super().__init__(replace(choice, context_tokens=context_tokens), None)
+        self._answer = answer
+        self.asked = 0
+        self.making_s = 0.0
+
+    @asynccontextmanager
+    async def post(self, body: JsonObject) -> AsyncIterator[Response]:
+        started_s = time.process_time()
+        self.asked += 1
+        frames = render(self._answer(self.asked, body), self.asked, Dialect.OPENAI_CHAT)
+        data = b"".join(frame.to_bytes() for frame in frames)
+        self.making_s += time.process_time() - started_s
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for at in range(0, len(data), 4096):
+                yield data[at : at + 4096]
+
+        yield Response({}, chunks(), Edges())
 
 
 @asynccontextmanager

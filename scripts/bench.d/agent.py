@@ -6,8 +6,6 @@ import logging
 import resource
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,66 +17,31 @@ import structlog
 
 from agent.budget import Budget
 from agent.equipment import Equipment
-from agent.http import Line, Response
-from agent.message import Dialect, JsonObject
 from agent.progress import Progress, TurnSpent
-from agent.providers.catalogue import choose, custom
 from agent.redact import Redactor
 from agent.runner import run
 from agent.scripted import Call, Turn
 from agent.scripted.conversation import TokenCounts
-from agent.scripted.render import render
 from agent.transcript import Transcript
-from tests.fakes_provider import FolderBuilder, make_workspace
+from tests.fakes_provider import FolderBuilder, MemoryLine, make_workspace
 
 SOURCE = "app/src/main/java/Long.java"
 LIMIT_MS = 5.0
 LIMIT_GROWTH_MIB = 16.0
 
 
-class MemoryLine(Line):
-    """A line that answers from memory, so that only the agent's own work is measured.
-
-    Each turn reads, lists or edits a file; the last one answers. What the answer itself costs to make
-    is taken off the measured time.
-    """
-
-    def __init__(self, turns: int) -> None:
-        super().__init__(choose(custom("http://127.0.0.1:9/v1", Dialect.OPENAI_CHAT), "none"), None)
-        self._turns = turns
-        self._asked = 0
-        self.making_s = 0.0
-
-    @asynccontextmanager
-    async def post(self, body: JsonObject) -> AsyncIterator[Response]:
-        started_s = time.process_time()
-        self._asked += 1
-        size = len(json.dumps(body))
-        data = b"".join(
-            frame.to_bytes() for frame in render(self._turn(size), self._asked, Dialect.OPENAI_CHAT)
-        )
-        self.making_s += time.process_time() - started_s
-
-        async def chunks() -> AsyncIterator[bytes]:
-            for at in range(0, len(data), 4096):
-                yield data[at : at + 4096]
-
-        yield Response({}, chunks(), None)  # type: ignore[arg-type]
-
-    def _turn(self, size_bytes: int) -> Turn:
-        number = self._asked
-        usage = TokenCounts(input=size_bytes // 4, output=100)
-        if number == self._turns:
-            return Turn(text="Done.", usage=usage)
-        calls = [
-            Call(tool="read_file", arguments={"path": SOURCE, "first_line": 1 + number % 50}),
-            Call(tool="list_files", arguments={"pattern": f"*{number}"}),
-        ]
-        if number % 4 == 0:
-            calls.append(
-                Call(tool="write_file", arguments={"path": "notes.txt", "content": f"{number}\n" * 40})
-            )
-        return Turn(text="I go on with the next step of the work. " * 4, calls=tuple(calls), usage=usage)
+def turn_of(asked: int, turns: int, size_bytes: int) -> Turn:
+    """Read, list or write something in each turn; the last one answers."""
+    usage = TokenCounts(input=size_bytes // 4, output=100)
+    if asked == turns:
+        return Turn(text="Done.", usage=usage)
+    calls = [
+        Call(tool="read_file", arguments={"path": SOURCE, "first_line": 1 + asked % 50}),
+        Call(tool="list_files", arguments={"pattern": f"*{asked}"}),
+    ]
+    if asked % 4 == 0:
+        calls.append(Call(tool="write_file", arguments={"path": "notes.txt", "content": f"{asked}\n" * 40}))
+    return Turn(text="I go on with the next step of the work. " * 4, calls=tuple(calls), usage=usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +60,7 @@ async def measure(turns: int, folder: Path) -> Figures:
     )
     (workspace / SOURCE).write_text(f"class Long {{\n{source}}}\n")
     marks: list[tuple[float, float]] = []
-    line = MemoryLine(turns)
+    line = MemoryLine(lambda asked, body: turn_of(asked, turns, len(json.dumps(body))))
 
     async def watch(progress: Progress) -> None:
         if isinstance(progress, TurnSpent):

@@ -3,7 +3,7 @@
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from agent.providers.catalogue import Choice, choose, custom
 from agent.providers.provider import Auth
 from agent.record import Recorder, read_exchanges
 from agent.redact import Redactor
+from agent.scripted import ReplayProvider
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-test-key-0123456789"
@@ -188,3 +189,30 @@ async def test_a_new_recorder_goes_on_counting(tmp_path: Path) -> None:
         async with serving(OK + b"x") as (base_url, _):
             await post(chosen(base_url), recorder=Recorder(tmp_path, Redactor()))
     assert len(read_exchanges(tmp_path)) == 2
+
+
+async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serving(OK + b"data: {}\n\n") as (base_url, asked):
+        monkeypatch.setenv("HTTP_PROXY", base_url.removesuffix("/v1"))
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        assert await post(chosen("http://llm.example/v1")) == b"data: {}\n\n"
+    assert asked[0].startswith(b"POST http://llm.example/v1/chat/completions HTTP/1.1\r\n")
+
+
+async def test_recorded_exchanges_are_replayed_in_order(tmp_path: Path) -> None:
+    answers = [OK + b"data: 1\n\n", b"HTTP/1.1 503 Busy\r\ncontent-length: 2\r\n\r\n{}", OK + b"data: 2\n\n"]
+    async with serving(*answers) as (base_url, _):
+        recorder = Recorder(tmp_path, Redactor())
+        for _ in answers:
+            with suppress(ProviderOverloaded):
+                await post(chosen(base_url), recorder=recorder)
+    async with ReplayProvider(read_exchanges(tmp_path)) as server:
+        choice = choose(server.provider, "m")
+        assert await post(choice) == b"data: 1\n\n"
+        with pytest.raises(ProviderOverloaded):
+            await post(choice)
+        with pytest.raises(RequestRefused, match="the recording speaks openai-chat, anthropic was asked for"):
+            await post(choose(server.provider, "m", dialect=Dialect.ANTHROPIC))
+        assert await post(choice) == b"data: 2\n\n"
+        with pytest.raises(RequestRefused, match="the recording ends after 3 exchanges"):
+            await post(choice)

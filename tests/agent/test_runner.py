@@ -1,5 +1,6 @@
 """The loop over real HTTP: from an assignment to a green build, or to an honest reason why not."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,32 @@ import pytest
 from agent.approval import Gate, Mode
 from agent.budget import Budget
 from agent.decide import StopReason
-from agent.message import Dialect
-from agent.progress import BuildAdvanced, CallForming, RetryScheduled, RunStarted, TextStreamed, ToolEnded
-from agent.runner import RunResult, Verify, resume, run
+from agent.errors import ContextOverflow
+from agent.message import Dialect, JsonObject, UserMessage
+from agent.progress import (
+    BuildAdvanced,
+    CallForming,
+    Compacted,
+    RetryScheduled,
+    RunStarted,
+    TextStreamed,
+    ToolEnded,
+)
+from agent.redact import Redactor
+from agent.runner import Equipment, RunResult, Verify, resume, run
 from agent.scripted import Call, Conversation, Expected, Failure, ScriptedProvider, Turn
-from agent.scripted.conversation import ExpectedResult
-from tests.fakes_provider import FAULT, Watcher, equipment_for, equipped, make_workspace
+from agent.scripted.conversation import ExpectedResult, TokenCounts
+from agent.standing import Standing
+from agent.transcript import Transcript, read_transcript
+from tests.fakes_provider import (
+    FAULT,
+    FolderBuilder,
+    MemoryLine,
+    Watcher,
+    equipment_for,
+    equipped,
+    make_workspace,
+)
 
 pytestmark = pytest.mark.anyio
 MAIN = "app/src/main/java/Main.java"
@@ -287,3 +308,57 @@ async def test_the_instructions_of_the_workspace_reach_the_model(tmp_path: Path)
     async with equipped(script(ANSWER), tmp_path) as (equipment, server):
         await run("look", workspace, equipment, run_id="r1")
     assert "Use tabs. $HOME is not a place." in str(server.requests[0])
+
+
+async def in_memory(line: MemoryLine, folder: Path, budget: Budget) -> tuple[RunResult, Watcher]:
+    workspace, watcher = make_workspace(folder / "w", broken=False), Watcher()
+    (workspace / MAIN).write_text("line of an ordinary file, long enough to fill a context\n" * 60)
+    with Transcript(folder / "run", Redactor()) as transcript:
+        async with line:
+            equipment = Equipment(line, FolderBuilder(folder / "b"), transcript, watcher)
+            return await run("read it all", workspace, equipment, run_id="r1", budget=budget), watcher
+
+
+def reads(last: int) -> Callable[[int, JsonObject], Turn]:
+    """Read another part in each turn until the last, which answers; counts tokens by the body's size."""
+
+    def answer(asked: int, body: JsonObject) -> Turn:
+        usage = TokenCounts(input=len(str(body)) // 4)
+        if asked == last:
+            return Turn(text="Read.", usage=usage)
+        return Turn(
+            calls=(Call(tool="read_file", arguments={"path": MAIN, "first_line": asked}),), usage=usage
+        )
+
+    return answer
+
+
+async def test_a_conversation_that_fills_the_context_is_folded_and_goes_on(tmp_path: Path) -> None:
+    sizes: list[int] = []
+
+    def answer(asked: int, body: JsonObject) -> Turn:
+        sizes.append(len(str(body)) // 4)
+        return reads(40)(asked, body)
+
+    result, watcher = await in_memory(MemoryLine(answer, context_tokens=12_000), tmp_path, Budget(turns=50))
+    assert (result.reason, result.text) == (StopReason.ANSWERED, "Read.")
+    assert watcher.of(Compacted)
+    assert max(sizes) < 12_000
+    items = Standing.replay(read_transcript(tmp_path / "run")).items
+    assert isinstance(items[1], UserMessage)
+    assert "folded to one line each" in items[1].text
+
+
+async def test_a_provider_that_finds_the_conversation_too_long_gets_it_folded(tmp_path: Path) -> None:
+    refused = False
+
+    def answer(asked: int, body: JsonObject) -> Turn:
+        nonlocal refused
+        if asked == 9 and not refused:
+            refused = True
+            raise ContextOverflow("prompt is too long", status=400)
+        return reads(12)(asked, body)
+
+    result, watcher = await in_memory(MemoryLine(answer), tmp_path, Budget())
+    assert result.reason is StopReason.ANSWERED
+    assert len(watcher.of(Compacted)) == 1
