@@ -20,7 +20,7 @@ from orchestrator.feed import BuildFeed
 from orchestrator.intake import Intake
 from orchestrator.mcp_doors import MCP_PATH, LazyMcp
 from orchestrator.metrics import Measured, Metrics
-from orchestrator.routes import artifacts, builds, health, logs, phones, workspaces
+from orchestrator.routes import agents, artifacts, builds, health, logs, phones, workspaces
 from orchestrator.routes.context import Service
 from orchestrator.settings import Settings
 from orchestrator.store.artifacts import open_artifact_store
@@ -48,10 +48,11 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         ):
             app.state.service = service
             app.state.mcp = LazyMcp(app, tasks, VERSION)
+            app.state.tasks = tasks
             try:
                 yield
             finally:
-                app.state.service = app.state.mcp = None
+                app.state.service = app.state.mcp = app.state.agents = None
                 tasks.cancel_scope.cancel()
 
     app = FastAPI(
@@ -64,7 +65,14 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
     )
     problem.register(app)
     elsewhere.register(app)
-    for router in (builds.router, logs.router, artifacts.router, workspaces.router, phones.router):
+    for router in (
+        builds.router,
+        logs.router,
+        artifacts.router,
+        workspaces.router,
+        phones.router,
+        agents.router,
+    ):
         # A limit of the whole app would answer before the access check does.
         app.include_router(router, max_body_size=settings.limits.body_bytes)
     app.include_router(workspaces.upload_router, max_body_size=settings.limits.upload_bytes)

@@ -46,7 +46,11 @@ class ServiceBuilder:
 
     async def submit(self, workspace: Path, spec: BuildSpec) -> BuildId:
         """Hand the present state over; the same state and spec give the same build."""
-        accepted = await self._client.submit_workspace(workspace, {**self._wish, **wish_of(spec)})
+        wish = {**self._wish, **wish_of(spec)}
+        return self.took(await self._client.submit_workspace(workspace, wish), workspace)
+
+    def took(self, accepted: JsonObject, workspace: Path) -> BuildId:
+        """Remember what the service answered to a wish; give the build's id."""
         if accepted["is_joined"] and accepted["state"] == "finished":
             self._joined.add(accepted["id"])
         self._workspaces[accepted["id"]] = workspace

@@ -75,7 +75,8 @@ class Intake:
         """Give a workspace that the service keeps; raises `NotFound`."""
         return await to_thread.run_sync(self._stores.workspaces.get, fingerprint, name, place_of(owner, name))
 
-    def _from_folder(self, path: str, name: str | None) -> Snapshot:
+    def inside_roots(self, path: str) -> Path:
+        """Give the real folder of a path; raises `Forbidden` for one outside the allowed roots. Blocking."""
         wanted = Path(path)
         if not wanted.is_absolute():
             raise BadRequest(f"the workspace path {path!r} is not absolute")
@@ -87,7 +88,10 @@ class Intake:
                 code="workspace_outside_roots",
                 hint="Send the workspace as a zip or as blobs, or add its folder to `workspace_roots`.",
             )
-        snapshot = scan(real, self._rules)
+        return real
+
+    def _from_folder(self, path: str, name: str | None) -> Snapshot:
+        snapshot = scan(self.inside_roots(path), self._rules)
         self._stores.workspaces.adopt(snapshot)
         return self._stores.workspaces.get(snapshot.fingerprint, name or snapshot.name, snapshot.place)
 

@@ -1,0 +1,176 @@
+"""Agent runs: let the service's own agent work on a workspace of this host, follow it, answer it, stop it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from anyio import to_thread
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from orchestrator.access import Permission
+from orchestrator.desk import need
+from orchestrator.errors import NotReady
+from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
+from orchestrator.schema import Name, Text
+
+if TYPE_CHECKING:
+    from orchestrator.agent_desk import AgentDesk
+
+router = APIRouter(prefix="/v1/runs", tags=["agent runs"])
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AgentRequest(_Body):
+    """What an agent is to do in a folder of the service's host, inside its roots."""
+
+    assignment: str = Field(min_length=1, max_length=20_000, examples=["Fix the crash in the login screen."])
+    path: Text = Field(examples=["/home/me/projects/hello"])
+    provider: Name | None = None
+    model: Text | None = None
+    effort: Name | None = None
+    mode: Literal["yes", "ask", "read_only"] = "yes"
+    verify: Literal["changed", "always", "never"] = "changed"
+    phone: Text | None = None
+    turns: int | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, gt=0)
+    money: float | None = Field(default=None, gt=0)
+    builds: int | None = Field(default=None, gt=0)
+
+
+class AgentReply(_Body):
+    """A run as it is now; `question` is what it waits for a person to allow."""
+
+    id: str
+    state: Literal["running", "asking", "stopped"]
+    assignment: str | None
+    workspace: str | None
+    model: str | None
+    question: dict[str, Any] | None
+    reason: str | None
+    detail: str | None
+    text: str | None
+    spent: dict[str, Any] | None
+
+
+class AgentList(_Body):
+    """Ids of runs, newest first."""
+
+    runs: list[str]
+
+
+class TranscriptReply(_Body):
+    """Every entry of a transcript so far."""
+
+    entries: list[dict[str, Any]]
+
+
+class AnswerRequest(_Body):
+    """May the call run? `for_all` stands for all later calls of the tool; `reason` is for the model."""
+
+    is_allowed: bool
+    for_all: bool = False
+    reason: str = Field(default="", max_length=2000)
+
+
+@router.post("", status_code=201)
+async def begin_run(
+    body: AgentRequest, request: Request, service: ServiceDep, principal: PrincipalDep
+) -> AgentReply:
+    """Begin a run; it works on the folder itself, and its builds are builds of the asker."""
+    # The agent is loaded when one is asked for; a service that only builds starts without it.
+    from agent.approval import Mode
+    from agent.budget import Budget
+    from agent.runner import Verify
+    from orchestrator.agent_desk import AgentOrder
+    from orchestrator.agent_run import ModelChoice
+    from orchestrator.inner_client import inner_builder
+
+    need(principal, Permission.AGENT)
+    await to_thread.run_sync(service.intake.inside_roots, body.path)
+    limits = service.stores.settings.agent.budget()
+    own = {name: getattr(body, name) for name in ("turns", "tokens", "money", "builds")}
+    order = AgentOrder(
+        assignment=body.assignment,
+        workspace=Path(body.path),
+        choice=ModelChoice(provider=body.provider, model=body.model, effort=body.effort),
+        mode=Mode(body.mode),
+        verify=Verify(body.verify),
+        budget=Budget(**{**limits, **{name: value for name, value in own.items() if value is not None}}),
+    )
+    desk = _desk(request)
+    run_id = await desk.begin(principal, order, inner_builder(request, body.phone))
+    return AgentReply(**desk.describe(principal, run_id))
+
+
+@router.get("")
+async def list_runs(request: Request, principal: PrincipalDep) -> AgentList:
+    """List the asker's runs."""
+    need(principal, Permission.READ)
+    return AgentList(runs=_desk(request).list_runs(principal))
+
+
+@router.get("/{run_id}")
+async def get_run(run_id: str, request: Request, principal: PrincipalDep) -> AgentReply:
+    """Show a run."""
+    need(principal, Permission.READ)
+    return AgentReply(**_desk(request).describe(principal, run_id))
+
+
+@router.get("/{run_id}/transcript")
+async def get_transcript(run_id: str, request: Request, principal: PrincipalDep) -> TranscriptReply:
+    """Give what was said and done so far."""
+    need(principal, Permission.READ)
+    return TranscriptReply(entries=_desk(request).transcript(principal, run_id))
+
+
+@router.get("/{run_id}/live", response_class=StreamingResponse)
+async def follow_run(
+    run_id: str,
+    request: Request,
+    principal: PrincipalDep,
+    last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,9}$")] = None,
+) -> StreamingResponse:
+    """Follow a run at work: `progress` events, then `end`; ids are numbers to go on from."""
+    need(principal, Permission.READ)
+    desk = _desk(request)
+    desk.check(principal, run_id)
+    return StreamingResponse(
+        desk.follow(principal, run_id, int(last_event_id or 0)), media_type="text/event-stream"
+    )
+
+
+@router.post("/{run_id}/answer", status_code=204)
+async def answer_run(run_id: str, body: AnswerRequest, request: Request, principal: PrincipalDep) -> Response:
+    """Answer the question that a run waits on."""
+    from agent.approval import Reply
+
+    need(principal, Permission.AGENT)
+    _desk(request).answer(principal, run_id, Reply(body.is_allowed, body.for_all, body.reason))
+    return Response(status_code=204)
+
+
+@router.post("/{run_id}/cancel", status_code=204)
+async def cancel_run(
+    run_id: str, request: Request, principal: PrincipalDep, at_once: Annotated[bool, Query()] = False
+) -> Response:
+    """Put a run down after the step at work, or at once."""
+    need(principal, Permission.AGENT)
+    _desk(request).stop(principal, run_id, at_once=at_once)
+    return Response(status_code=204)
+
+
+def _desk(request: Request) -> "AgentDesk":
+    from orchestrator.agent_desk import AgentDesk
+
+    state = request.app.state
+    service: Service | None = getattr(state, "service", None)
+    if service is None:
+        raise NotReady("the service is starting or stopping")
+    if getattr(state, "agents", None) is None:
+        state.agents = AgentDesk(service.stores.settings, state.tasks, service.stores.bells)
+    desk: AgentDesk = state.agents
+    return desk
