@@ -18,7 +18,8 @@ from builder_bridge.log.places import PathMap
 from builder_bridge.log.problem import LogReport
 from builder_bridge.log.reader import LogReader
 
-CASES = sorted((Path(__file__).parents[2] / "cases" / "buildlog").glob("*.json"))
+FOLDER = Path(__file__).parents[2] / "cases" / "buildlog"
+CASES = sorted(path for path in FOLDER.glob("*.json") if not path.name.startswith("own-"))
 ROOT = "/data/data/org.builder/files/runs/r1/project"
 MAIN = f"file://{ROOT}/app/src/main/kotlin/ui/Main.kt"
 FAILED = "\nBUILD FAILED in 3m 41s\n"
@@ -31,7 +32,7 @@ def read(log: str) -> LogReport:
 
 
 def read_case(name: str) -> LogReport:
-    return read(json.loads((CASES[0].parent / f"{name}.json").read_text())["log"])
+    return read(json.loads((FOLDER / f"{name}.json").read_text())["log"])
 
 
 def missing_name_log(uses: int) -> str:

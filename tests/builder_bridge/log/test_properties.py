@@ -87,7 +87,7 @@ def read(pieces: list[bytes]) -> LogReport:
     return reader.close()
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(log_bytes, st.lists(st.integers(0, 400), max_size=6))
 def test_the_report_never_depends_on_the_cuts(log: bytes, cuts: list[int]) -> None:
     places = sorted(min(cut, len(log)) for cut in cuts)
@@ -95,7 +95,7 @@ def test_the_report_never_depends_on_the_cuts(log: bytes, cuts: list[int]) -> No
     assert read(pieces) == read([log])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(log_text)
 def test_every_problem_points_at_a_line_of_the_log(log: str) -> None:
     report = read([log.encode()])
