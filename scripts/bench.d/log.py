@@ -32,8 +32,8 @@ FREE_TEXT = [
     "[CXX5304] This app only has 32-bit [armeabi-v7a] native libraries; stores ask for 64-bit versions too.",
     "\tat org.gradle.internal.operations.BuildOperationRunner$2.execute(BuildOperationRunner.java:66)",
     (
-        "Execution optimizations have been disabled for task ':app:mergeDebugShaders' to ensure correctness due to "
-        "the following reasons: Gradle detected a problem with the location of an output of another task."
+        "Execution optimizations have been disabled for task ':app:mergeDebugShaders' to ensure correctness "
+        "due to the following reasons: Gradle detected a problem with the location of an output of another."
     ),
 ]
 FAILURE = """

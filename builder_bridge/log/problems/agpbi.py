@@ -28,6 +28,12 @@ _TOOLS = (
     ("c++", Tool.CLANG),
     ("ndk", Tool.CLANG),
 )
+_FILES = (
+    ("AndroidManifest.xml", Tool.MANIFEST),
+    (".java", Tool.JAVAC),
+    (".kt", Tool.KOTLINC),
+    (".xml", Tool.AAPT2),
+)
 
 
 def match(line: str) -> Finding | None:
@@ -45,12 +51,16 @@ def match(line: str) -> Finding | None:
         return None
     file, at_line, column = _source(body.get("sources"))
     severity = Severity.ERROR if kind == "error" else Severity.WARNING
-    return Finding(severity, _tool(body.get("tool")), text, file, at_line, column, Follow.NOTHING)
+    tool = _tool(body.get("tool"), file)
+    return Finding(severity, tool, text, file, at_line, column, Follow.NOTHING)
 
 
-def _tool(name: Any) -> Tool:
+def _tool(name: Any, file: str | None) -> Tool:
+    """Know the tool by its name, or where it gives none by the kind of file it speaks of."""
     words = str(name or "").lower()
-    return next((tool for part, tool in _TOOLS if part in words), Tool.GRADLE)
+    named = next((tool for part, tool in _TOOLS if part in words), None)
+    by_file = next((tool for suffix, tool in _FILES if not words and file and file.endswith(suffix)), None)
+    return named or by_file or Tool.GRADLE
 
 
 def _source(sources: Any) -> tuple[str | None, int | None, int | None]:
