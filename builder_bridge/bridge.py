@@ -42,6 +42,7 @@ from builder_bridge.handoff import (
 )
 from builder_bridge.plan import make_plan, request_digest
 from builder_bridge.prefix.contract import Contract
+from builder_bridge.prefix.fit import require_fit
 from builder_bridge.prefix.settings import gradle_settings
 from builder_bridge.routes.probe import DEFAULT_PACKAGE, pick_route
 from builder_bridge.routes.route import Route
@@ -54,6 +55,7 @@ log = structlog.get_logger()
 DEFAULT_ROUTES = ("run_as", "shell_dir")
 _NOTE_CODES = frozenset({"rewritten", "materialised", "dangling_link", "unreadable", "not_a_file"})
 _MAX_NOTES = 20
+_MAX_VERDICTS = 20
 
 
 @asynccontextmanager
@@ -88,6 +90,7 @@ class Bridge:
         self._has_daemon = has_daemon
         self._kept = kept
         self._contract: Contract | None = None
+        self._verdicts: dict[str, ResultDocument] = {}
 
     @property
     def serial(self) -> str:
@@ -113,7 +116,8 @@ class Bridge:
         Raises:
             RunConflict: the id is taken by another request.
             PhoneBusy: another run is building in this prefix.
-            StorageFull, TransferFault, WorkspaceFault, PhoneLost: as they say; call again to go on.
+            ContractMismatch, WorkspaceFault: the project cannot be built there; no content was sent.
+            StorageFull, TransferFault, PhoneLost: as they say; call again to go on.
         """
         check_run_id(run_id)
         digest = request_digest(spec, snapshot)
@@ -121,14 +125,17 @@ class Bridge:
         status = judge(opened)
         if status.state.is_final or status.identity is not None:
             return status.state if status.state.is_final or status.identity is None else status.identity
+        contract = self._contract or await self.info()
+        notes = await run_sync(require_fit, contract, spec, snapshot)
         upload = await run_sync(choose_upload, opened, snapshot, self._kept)
         with TemporaryDirectory(prefix="pocketbuild-") as folder:
             uploaded = await send_upload(
                 self._route, run_id, snapshot, upload, already=opened.received, folder=Path(folder)
             )
-        contract = self._contract or await self.info()
         settings = gradle_settings(contract, self._has_daemon)
         facts = settings.facts | self._facts(contract, snapshot, uploaded)
+        if notes:
+            facts["preflight_notes"] = "; ".join(str(note) for note in notes[:_MAX_NOTES])[:2000]
         plan = make_plan(spec, snapshot, uploaded.upload, settings.args, facts)
         started = parse(await self._route.call("start", run_id, stdin=plan), StatusDocument)
         await run_sync(self._kept.save, snapshot)
@@ -154,7 +161,7 @@ class Bridge:
         again from the end of the last chunk.
         """
         check_run_id(run_id)
-        async with aclosing(follow_run(self._route, run_id, offset)) as events:
+        async with aclosing(follow_run(self._route, run_id, offset, self._keep_verdict)) as events:
             async for event in events:
                 if isinstance(event, StateChanged) and event.state is BuildState.LOST:
                     yield StateChanged(BuildState.LOST, await self._cause_of_loss(run_id))
@@ -177,6 +184,9 @@ class Bridge:
 
     async def result(self, run_id: RunId) -> BuildResult:
         """Wait for the end of a run and give what came of it; a lost run has a result, too."""
+        verdict = self._verdicts.pop(run_id, None)
+        if verdict is not None:
+            return to_result(verdict, run_id, {})
         status = await self.status(run_id)
         if not status.state.is_final:
             async for _ in self.follow(run_id, status.log_size_bytes):
@@ -209,6 +219,12 @@ class Bridge:
     async def gc(self, keep: int = 10) -> None:
         """Remove ended runs but the newest `keep`; 0 removes all that was handed over, too."""
         await self._route.call("gc", str(keep))
+
+    def _keep_verdict(self, verdict: ResultDocument) -> None:
+        """Spare `result` a question; verdicts that nobody asks for are forgotten."""
+        self._verdicts[verdict.run] = verdict
+        while len(self._verdicts) > _MAX_VERDICTS:
+            del self._verdicts[next(iter(self._verdicts))]
 
     async def _lost_result(self, run_id: RunId) -> BuildResult:
         digest, size_bytes = sha256(), 0

@@ -1,12 +1,12 @@
 """Follows a run: its log by byte offset, its states, and the signs that it still lives."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 
 import anyio
 
 from builder_bridge.build import BuildEvent, BuildState, LogChunk, RunId, StateChanged
 from builder_bridge.errors import PhoneLost
-from builder_bridge.handoff import StateLines, StatusDocument, judge, parse
+from builder_bridge.handoff import ResultDocument, StateLines, StatusDocument, judge, parse
 from builder_bridge.routes.route import LogStream, Route
 
 QUIET_S = 10.0
@@ -18,9 +18,14 @@ BATCH_BYTES = 32 << 10
 _MAX_REOPENED = 5
 
 
-async def follow_run(route: Route, run_id: RunId, offset: int) -> AsyncGenerator[BuildEvent, None]:
-    """Give the events of a run until its final state, which comes after the last byte of its log."""
-    follower = _Follower(run_id, offset)
+async def follow_run(
+    route: Route, run_id: RunId, offset: int, on_result: Callable[[ResultDocument], None]
+) -> AsyncGenerator[BuildEvent, None]:
+    """Give the events of a run until its final state, which comes after the last byte of its log.
+
+    `on_result` hears the phone's verdict where it comes along.
+    """
+    follower = _Follower(run_id, offset, on_result)
     reopened = 0
     while not follower.is_done:
         before = follower.offset
@@ -43,8 +48,9 @@ async def follow_run(route: Route, run_id: RunId, offset: int) -> AsyncGenerator
 class _Follower:
     """What is known while following; `has_ended` says that the stream on the phone has."""
 
-    def __init__(self, run_id: RunId, offset: int) -> None:
+    def __init__(self, run_id: RunId, offset: int, on_result: Callable[[ResultDocument], None]) -> None:
         self._run_id = run_id
+        self._on_result = on_result
         self.offset = offset
         self.is_done = False
         self.has_ended = False
@@ -84,6 +90,8 @@ class _Follower:
                 state = BuildState(line.state)
                 if state.is_final:
                     self._final, self._log_size = state, line.log_size
+                    if line.result is not None:
+                        self._on_result(line.result)
                 elif state not in self._told:
                     self._told.append(state)
                     events.append(StateChanged(state))

@@ -45,11 +45,38 @@ class _Document(BaseModel):
     pb: Literal[1] = 1
 
 
+class ArtifactDocument(_Document):
+    """A file that the build made, as the phone describes it."""
+
+    index: int = Field(ge=0, le=100_000)
+    path: str = Field(min_length=1, max_length=4096)
+    size: Size
+    sha256: Sha256
+
+
+class ResultDocument(_Document):
+    """The phone's verdict on a run; `times` are lines of a stage's name and its moment in UTC."""
+
+    run: str
+    state: Literal["done", "failed", "cancelled"]
+    exit_code: int | None
+    cause: str | None
+    log_size: Size
+    log_sha256: Sha256
+    artifacts: list[ArtifactDocument] = []
+    times: list[str] = []
+    facts: dict[str, str] = {}
+
+
 class StateLine(_Document):
-    """A state as the phone writes it, in `state.json` and on the second stream of a log."""
+    """A state as the phone writes it, in `state.json` and on the second stream of a log.
+
+    The last line of that stream carries the verdict, too.
+    """
 
     state: PhoneState
     log_size: Size | None = None
+    result: ResultDocument | None = None
 
 
 class StatusDocument(_Document):
@@ -97,29 +124,6 @@ class ReceivedDocument(_Document):
 
     received: Size
     complete: bool
-
-
-class ArtifactDocument(_Document):
-    """A file that the build made, as the phone describes it."""
-
-    index: int = Field(ge=0, le=100_000)
-    path: str = Field(min_length=1, max_length=4096)
-    size: Size
-    sha256: Sha256
-
-
-class ResultDocument(_Document):
-    """The phone's verdict on a run; `times` are lines of a stage's name and its moment in UTC."""
-
-    run: str
-    state: Literal["done", "failed", "cancelled"]
-    exit_code: int | None
-    cause: str | None
-    log_size: Size
-    log_sha256: Sha256
-    artifacts: list[ArtifactDocument] = []
-    times: list[str] = []
-    facts: dict[str, str] = {}
 
 
 class RunsDocument(_Document):
@@ -181,7 +185,7 @@ class StateLines:
     def feed(self, data: bytes) -> list[StateLine]:
         """Give the states of the lines that are complete now; lines that are no state are passed over."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        self._rest = self._rest[-4096:]
+        self._rest = self._rest[-MAX_LINE_BYTES:]
         states = []
         for line in lines:
             try:

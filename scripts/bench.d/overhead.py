@@ -25,6 +25,7 @@ BAR = 1.03
 NAME = "bench-overhead"
 PREFIX = "/data/local/tmp/pocketbuild/usr"
 TYPED = "/data/local/tmp/typed"
+INIT_SCRIPTS = ("pocketbuild-workspace", "pocketbuild-events")
 STOP = f". {PREFIX}/etc/env.sh; gradle --stop >/dev/null 2>&1; true"
 
 
@@ -106,7 +107,8 @@ async def bridged(bridge: Bridge, workspace: Path, name: str) -> float:
 async def typed(adb: AdbConnection, args: tuple[str, ...]) -> float:
     """Run the same Gradle command as a person would, in the phone's shell."""
     quoted = " ".join(f"'{arg}'" for arg in args)
-    own = f"$(cat {PREFIX}/etc/gradle.args)"
+    scripts = " ".join(f"-I {PREFIX}/share/pocketbuild/{name}.gradle" for name in INIT_SCRIPTS)
+    own = f"$(cat {PREFIX}/etc/gradle.args) {scripts} -Dpocketbuild.events.file=/dev/null"
     began_s = time.perf_counter()
     result = await shell.run(
         adb, f". {PREFIX}/etc/env.sh; cd {TYPED} && gradle {own} {quoted} assembleDebug >typed.log 2>&1"
