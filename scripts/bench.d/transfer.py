@@ -142,8 +142,10 @@ def run_server(home: Path, environment: dict[str, str]) -> Iterator[RealAdb]:
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-    yield adb
-    adb("kill-server")
+    try:
+        yield adb
+    finally:
+        adb("kill-server")
 
 
 def measure(peer: Peer, row: Row) -> Measured:
