@@ -48,8 +48,8 @@ _ADVICE: tuple[tuple[str, str], ...] = (
     (
         r"No space left on device|ENOSPC|Disk quota",
         (
-            "the phone's storage is full: remove old runs and caches with `pocketbuild phone gc`, then "
-            "build again."
+            "the phone's storage is full: remove old runs and Gradle's caches from the builder prefix, "
+            "then build again."
         ),
     ),
     (

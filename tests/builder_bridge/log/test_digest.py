@@ -130,7 +130,7 @@ def test_the_fault_is_told_from_the_kind_and_the_words(case: str, fault: Fault |
         ("room-sqlite-native-missing-ksp", "sqlite-jdbc"),
         ("memory-killed-signal-9-cut", "phantom process killer"),
         ("memory-metaspace", "MaxMetaspaceSize"),
-        ("disk-no-space-execution-history", "pocketbuild phone gc"),
+        ("disk-no-space-execution-history", "storage is full"),
         (
             "offline-no-cached-version",
             "`pocketbuild seed androidx.work:work-runtime-ktx:2.10.3 com.squareup.okhttp3:okhttp:5.1.0`",
