@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from orchestrator import elsewhere, problem
+from orchestrator import elsewhere, openapi, problem
 from orchestrator.access import AccessCheck
 from orchestrator.bell import Bells
 from orchestrator.desk import FrontDesk
@@ -60,9 +60,10 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         version=VERSION,
         summary="Build Android projects on phones, offline.",
         lifespan=lifespan,
+        telemetry={"tracing": settings.telemetry, "metrics": settings.telemetry},
         generate_unique_id_function=lambda route: route.name,
-        responses={"default": {"model": problem.Problem, "description": "Why it was not done."}},
     )
+    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
     problem.register(app)
     elsewhere.register(app)
     for router in (

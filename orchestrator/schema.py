@@ -9,6 +9,7 @@ Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 TaskPath = Annotated[str, StringConstraints(pattern=r"^[:A-Za-z0-9_.][:A-Za-z0-9_.-]{0,199}$")]
 GradleArgument = Annotated[str, StringConstraints(pattern=r"^-[^\x00-\x1f]{1,999}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9 _.-]{0,99}$")]
+AbsolutePath = Annotated[str, StringConstraints(max_length=4096, pattern=r"^/[^\x00]*$")]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 
@@ -29,14 +30,17 @@ class BuildRequest(_Body):
 
     model_config = ConfigDict(
         json_schema_extra={
+            "oneOf": [{"required": [source]} for source in ("path", "workspace", "files")],
             "examples": [
                 {"path": "/home/me/projects/hello", "tasks": ["assembleDebug"]},
                 {"workspace": "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"},
-            ]
+            ],
         }
     )
 
-    path: Text | None = Field(default=None, description="A folder of the service's host, inside its roots.")
+    path: AbsolutePath | None = Field(
+        default=None, description="A folder of the service's host, inside its roots."
+    )
     workspace: Sha256 | None = Field(default=None, description="The fingerprint of a workspace sent before.")
     files: list[WorkspaceFile] | None = Field(
         default=None, max_length=100_000, description="Files whose contents were sent as blobs."
@@ -165,7 +169,9 @@ class SearchReply(_Body):
 class MissingRequest(_Body):
     """Contents that the caller has."""
 
-    sha256: list[Sha256] = Field(max_length=100_000)
+    sha256: list[Sha256] = Field(
+        max_length=100_000, examples=[["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"]]
+    )
 
 
 class MissingReply(_Body):

@@ -12,7 +12,7 @@ from orchestrator.access import Permission
 from orchestrator.desk import need
 from orchestrator.errors import NotReady
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
-from orchestrator.schema import Name, Text
+from orchestrator.schema import AbsolutePath, Name, Text
 
 if TYPE_CHECKING:
     from orchestrator.agent_desk import AgentDesk
@@ -28,7 +28,7 @@ class AgentRequest(_Body):
     """What an agent is to do in a folder of the service's host, inside its roots."""
 
     assignment: str = Field(min_length=1, max_length=20_000, examples=["Fix the crash in the login screen."])
-    path: Text = Field(examples=["/home/me/projects/hello"])
+    path: AbsolutePath = Field(examples=["/home/me/projects/hello"])
     provider: Name | None = None
     model: Text | None = None
     effort: Name | None = None
@@ -71,7 +71,7 @@ class TranscriptReply(_Body):
 class AnswerRequest(_Body):
     """May the call run? `for_all` stands for all later calls of the tool; `reason` is for the model."""
 
-    is_allowed: bool
+    is_allowed: bool = Field(examples=[True])
     for_all: bool = False
     reason: str = Field(default="", max_length=2000)
 

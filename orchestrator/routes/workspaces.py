@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from orchestrator.access import Permission
 from orchestrator.desk import need
 from orchestrator.routes.context import PrincipalDep, ServiceDep
-from orchestrator.schema import MissingReply, MissingRequest, WorkspaceReply
+from orchestrator.schema import MissingReply, MissingRequest, Sha256, WorkspaceReply
 
 router = APIRouter(prefix="/v1", tags=["workspaces"])
 upload_router = APIRouter(prefix="/v1", tags=["workspaces"])
@@ -55,7 +55,9 @@ async def list_missing_blobs(
 
 
 @upload_router.put("/blobs/{sha256}", status_code=204, openapi_extra={"requestBody": _BYTES})
-async def send_blob(sha256: str, request: Request, service: ServiceDep, principal: PrincipalDep) -> Response:
+async def send_blob(
+    sha256: Sha256, request: Request, service: ServiceDep, principal: PrincipalDep
+) -> Response:
     """Send one content under its digest; sending it again changes nothing."""
     need(principal, Permission.WRITE)
     await service.intake.take_blob(request.stream(), sha256)

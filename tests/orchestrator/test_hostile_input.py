@@ -115,14 +115,14 @@ async def test_a_blob_that_is_not_what_its_name_says_is_thrown_away(running: Run
     assert missing.json()["missing"] == [digest]
     assert (await running.http.put(f"/v1/blobs/{digest}", content=b"right")).status_code == 204
     for name in ("UPPER" * 13, "../../etc/passwd", "abc"):
-        assert (await running.http.put(f"/v1/blobs/{name}", content=b"x")).status_code in (400, 404)
+        assert (await running.http.put(f"/v1/blobs/{name}", content=b"x")).status_code in (404, 422)
 
 
 GOOD = hashlib.sha256(b"right").hexdigest()
 WISHES: dict[str, tuple[dict[str, Any], int, str]] = {
     "nothing": ({}, 400, "bad_request"),
     "two sources": ({"path": "/x", "workspace": GOOD}, 400, "bad_request"),
-    "relative path": ({"path": "x/y"}, 400, "bad_request"),
+    "relative path": ({"path": "x/y"}, 422, "invalid_request"),
     "outside": ({"path": "/etc"}, 403, "workspace_outside_roots"),
     "dotted outside": ({"path": "{projects}/../.."}, 403, "workspace_outside_roots"),
     "link outside": ({"path": "{projects}/evil"}, 403, "workspace_outside_roots"),

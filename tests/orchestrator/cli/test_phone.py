@@ -11,6 +11,8 @@ import anyio.from_thread
 import pytest
 
 from builder_bridge.box.network import free_loopback_port
+from tests.box.fixtures import BoxFactory
+from tests.fake_prefix import lay_fake_prefix
 from tests.fakes_adb import FakePhone, open_phone
 
 Pocketbuild = Callable[..., subprocess.CompletedProcess[str]]
@@ -151,3 +153,14 @@ def test_a_refused_pairing_and_an_adb_too_old_are_told_apart(
     old = make_adb(tmp_path, f"case $1 in {version.format(29)} esac")
     too_old = pocketbuild("pair", "192.168.1.9:37099", "1", ADB=old)
     assert "found: " + old + " (29)" in too_old.stderr
+
+
+@pytest.mark.box
+def test_storage_is_freed_on_a_phone_that_was_never_built_on(
+    box_factory: BoxFactory, pocketbuild: Pocketbuild
+) -> None:
+    box = box_factory()
+    lay_fake_prefix(box)
+    for keep in ("10", "0"):
+        freed = json.loads(pocketbuild("gc", box.serial, "--keep", keep, "--json").stdout)
+        assert freed == {"serial": box.name, "removed_runs": 0, "kept_runs": 0}
