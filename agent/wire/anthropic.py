@@ -14,6 +14,7 @@ from agent.wire.arguments import read_arguments
 from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft, TextDraft
 from agent.wire.failure import named_failure, told_failure
+from agent.wire.limits import MAX_PARTS, LimitExceeded
 from agent.wire.scalars import identifier, whole_number
 
 _INPUT_KINDS = {
@@ -161,6 +162,7 @@ class Decoder:
             return
         before = self._blocks.get(index) if index is not None else None
         if before is not None and _is_repeat(data, before):
+            before.data = {**before.data, "input": data.get("input") or before.data.get("input")}
             return
         if index is None:
             self._tell_missing_index()
@@ -192,6 +194,8 @@ class Decoder:
         return _Block(data)
 
     def _register(self, index: int | None, block: _Block) -> _Block:
+        if len(self._order) >= MAX_PARTS:
+            raise LimitExceeded(f"a message takes {MAX_PARTS} blocks at most")
         if index is not None:
             self._blocks[index] = block
             self._calls.pop(index, None)
@@ -277,7 +281,9 @@ def _is_repeat(data: JsonObject, before: _Block) -> bool:
     call = before.call
     if call is None or not (call.is_blank and before.is_open):
         return False
-    return bool(call.id) and (data.get("id"), data.get("name")) == (call.id, call.name)
+    given, known = data.get("input"), before.data.get("input")
+    is_same = bool(call.id) and (data.get("id"), data.get("name")) == (call.id, call.name)
+    return is_same and (not given or not known or given == known)
 
 
 def _kind_by_shape(event: JsonObject) -> str:

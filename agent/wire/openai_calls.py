@@ -166,13 +166,14 @@ class CallRoutes:
                 return self._goes_on(known, piece)
             if there is known or index is None:
                 return None if self._begins_anew(known, name, piece) else known
-            is_same = known.name == name and known.pieces and not known.has_arguments
+            has_begun = known.pieces or known.index is None
+            is_same = known.name == name and has_begun and not known.has_arguments
             return known if is_same else None
         if there is not None:
             return self._find_at_index(there, call_id, name, piece)
         if index is None:
             return self._find_without_index(call_id, name, piece, place)
-        return None if call_id or name else self._find_by_order(index)
+        return None if call_id else self._find_by_order(index, name, piece)
 
     def _find_at_index(self, there: CallDraft, call_id: str, name: str, piece: str) -> CallDraft | None:
         if not name:
@@ -200,14 +201,18 @@ class CallRoutes:
         is_next_whole_call = name != last.name and last.is_blank and piece
         return None if is_next_whole_call else last
 
-    def _find_by_order(self, index: int) -> CallDraft | None:
+    def _find_by_order(self, index: int, name: str, piece: str) -> CallDraft | None:
         """Find the call for a tail under an index that no head had: heads and tails may be counted apart."""
-        calls = self._assembly.calls
+        calls, last = self._assembly.calls, self._last()
+        if name:
+            is_begun = last is not None and last.index is None and not last.has_arguments
+            return last if last is not None and is_begun and last.name == name else None
         if 0 <= index < len(calls):
             draft = calls[index]
             if draft.index != index and not draft.has_arguments:
                 return draft
-        last = self._last()
+        if last is not None and last.number in self._repeated_heads:
+            return self._goes_on(last, piece)
         return last if last is not None and not last.has_arguments else None
 
     def _begins_anew(self, draft: CallDraft, name: str, piece: str) -> bool:

@@ -36,7 +36,9 @@ class ResponseCalls:
         known = self._by_item_id.get(item_id) if type(item_id) is str else None
         if known is None and type(index) is int:
             known = self._by_index.get(index)
-        if known is None and type(index) is not int:
+            if known is not None and self._is_of_another(event, known):
+                known = None
+        elif known is None:
             known = self._still_open()
         if known is None:
             known = self._assembly.open_call()
@@ -98,6 +100,12 @@ class ResponseCalls:
         known = self._by_item_id.get(identifier(item.get("id")))
         index = event.get("output_index")
         return self._by_index.get(index) if known is None and type(index) is int else known
+
+    def _is_of_another(self, event: JsonObject, call: CallDraft) -> bool:
+        """Whether an event at the index of a whole call, under a new item id, is of another call."""
+        item_id = identifier(event.get("item_id"))
+        is_new = call.is_closed and bool(item_id) and item_id not in self._by_item_id
+        return is_new and not _has_arguments(call, event)
 
     def _still_open(self) -> CallDraft | None:
         last = self._assembly.calls[-1] if self._assembly.calls else None
