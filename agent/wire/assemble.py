@@ -21,7 +21,7 @@ from agent.wire import finish
 from agent.wire.draft import CallDraft, TextDraft
 from agent.wire.event import CallDelta, ReasoningDelta, StreamEvent, TextDelta, UsageReport
 from agent.wire.json_text import mend_all, mend_surrogates
-from agent.wire.limits import MAX_CALLS, MAX_DIAGNOSTICS
+from agent.wire.limits import MAX_CALLS, MAX_DIAGNOSTICS, MAX_PARTS, LimitExceeded
 from agent.wire.markup import find_call_markup
 from agent.wire.sse import EventReader
 from agent.wire.think_tag import OPEN_TAG, ThinkTag
@@ -52,7 +52,6 @@ class Assembly:
         self._word_offset = 0
         self._is_tool_word_too = False
         self._has_failed = False
-        self._has_dropped_calls = False
         self.has_end_marker = False
 
     @property
@@ -98,25 +97,21 @@ class Assembly:
         draft = self._open
         if draft is None or draft.is_reasoning is not is_reasoning or draft.is_tagged:
             draft = self._open = TextDraft(self.offset, is_reasoning)
-            self.parts.append(draft)
+            self._begin(draft)
         return draft
 
     def opaque_part(self, data: Any, *, is_reasoning: bool = False) -> None:
         """Keep what only this dialect understands, in its place among the parts."""
-        draft = TextDraft(self.offset, is_reasoning, provider_data={self.dialect: data})
-        self.parts.append(draft)
+        self._begin(TextDraft(self.offset, is_reasoning, provider_data={self.dialect: data}))
         self._open = None
 
     def open_call(self, *, index: int | None = None) -> CallDraft:
         """Begin a tool call."""
-        draft = CallDraft(len(self.calls), self.offset, index=index)
         if len(self.calls) >= MAX_CALLS:
-            if not self._has_dropped_calls:
-                self.exceed(f"more than {MAX_CALLS} tool calls; the rest is dropped")
-            self._has_dropped_calls = True
-            return draft
+            raise LimitExceeded(f"a message takes {MAX_CALLS} tool calls at most")
+        draft = CallDraft(len(self.calls), self.offset, index=index)
         self.calls.append(draft)
-        self.parts.append(draft)
+        self._begin(draft)
         self._open = None
         return draft
 
@@ -256,11 +251,16 @@ class Assembly:
         """Note what only the end shows; no limit keeps it out."""
         self._diagnostics.append(Diagnostic(code, mend_surrogates(detail), offset))
 
+    def _begin(self, draft: TextDraft | CallDraft) -> None:
+        if len(self.parts) >= MAX_PARTS:
+            raise LimitExceeded(f"a message takes {MAX_PARTS} parts at most")
+        self.parts.append(draft)
+
     def _add(self, piece: str, *, is_reasoning: bool, is_tagged: bool = False) -> TextDraft:
         draft = self._open
         if draft is None or draft.is_reasoning is not is_reasoning or draft.is_tagged is not is_tagged:
             draft = self._open = TextDraft(self.offset, is_reasoning, is_tagged)
-            self.parts.append(draft)
+            self._begin(draft)
         draft.fresh.append(piece)
         if not draft.is_touched:
             draft.is_touched = True

@@ -32,7 +32,7 @@ class Decoder:
         self._index: int | None = None
         self._open: CallDraft | None = None
         self._arguments: JsonObject = {}
-        self._continued: set[str] = set()
+        self._strings: dict[str, list[str]] = {}
 
     def decode(self, event: JsonObject) -> None:
         """Take one event."""
@@ -136,16 +136,21 @@ class Decoder:
         if key is None:
             return
         value = None if key == "nullValue" else piece[key]
-        fault = put(self._arguments, path, value, is_more=path in self._continued)
-        draft.refusal = draft.refusal or fault
-        (self._continued.add if _get(piece, "willContinue") else self._continued.discard)(path)
+        if path in self._strings and isinstance(value, str):
+            self._strings[path].append(value)
+            return
+        draft.refusal = draft.refusal or put(self._arguments, path, value)
+        if isinstance(value, str) and _get(piece, "willContinue"):
+            self._strings[path] = [value]
 
     def _end_call(self) -> None:
         if self._open is not None:
+            for path, pieces in self._strings.items():
+                put(self._arguments, path, "".join(pieces))
             self._open.is_closed = self._open.refusal is None
             if self._arguments:
                 self._open.whole.append(self._arguments)
-        self._open, self._arguments, self._continued = None, {}, set()
+        self._open, self._arguments, self._strings = None, {}, {}
 
 
 def _get(holder: JsonObject, key: str) -> Any:

@@ -8,11 +8,8 @@ from agent.message import JsonObject
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""")
 
 
-def put(target: JsonObject, path: str, value: Any, *, is_more: bool) -> str | None:
-    """Put `value` at `path`; with `is_more` a string is appended to the one there.
-
-    Gives why it is not possible, None where it was done.
-    """
+def put(target: JsonObject, path: str, value: Any) -> str | None:
+    """Put `value` at `path`, making what lies on the way; gives why it is not possible, if it is not."""
     steps = _steps(path)
     if not steps or isinstance(steps[0], int):
         return f"have a part under the path {path!r}, which is none"
@@ -24,8 +21,7 @@ def put(target: JsonObject, path: str, value: Any, *, is_more: bool) -> str | No
             place.append(None)
         present = place.get(step) if isinstance(place, dict) else place[int(step)]
         if following is None:
-            is_string = is_more and isinstance(present, str) and isinstance(value, str)
-            place[step] = present + value if is_string else value
+            place[step] = value
         else:
             if present is None:
                 place[step] = present = [] if isinstance(following, int) else {}

@@ -3,6 +3,7 @@
 import re
 
 from agent.wire.json_text import Nesting
+from agent.wire.limits import MAX_EVENT_LINES, MAX_LINE_BYTES
 
 JSON_LINE = re.compile(r'["{}\[\],]|-?\d|(true|false|null)\b', re.ASCII)
 """How a line begins that may go on with JSON."""
@@ -20,6 +21,11 @@ class OpenValue:
         self.size_chars = 0
         self.is_framed = False
         self._nesting = Nesting()
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether more came than one value may have."""
+        return self.size_chars > MAX_LINE_BYTES or len(self.lines) > MAX_EVENT_LINES
 
     def add(self, text: str, at: int, start: int) -> int:
         """Add what `text` holds of the value; give the index after its end, or -1 while it is open."""

@@ -32,6 +32,7 @@ class Decoder:
         self._index: int | None = None
         self._repeat: JsonObject = {}
         self._has_streamed = False
+        self._has_details_alone = False
 
     def decode(self, event: JsonObject) -> None:
         """Take one event."""
@@ -59,6 +60,7 @@ class Decoder:
             if isinstance(legacy := repeat.get("function_call"), dict) and not assembly.calls:
                 self._routes.take_legacy(legacy)
         self._routes.settle()
+        self._details.settle()
         self._routes.report_renumbered()
 
     def _decode_odd(self, event: JsonObject, depth: int = 0) -> None:
@@ -166,8 +168,10 @@ class Decoder:
         if not field:
             return
         part = self._assembly.open_part(is_reasoning=True)
-        if field == "reasoning_details" and text and part.text == text and len(details or ()) == 1:
-            return
+        if field == "reasoning_details" and not self._has_details_alone:
+            self._has_details_alone = True
+            if part.text == text:
+                return
         data: JsonObject = {"field": field if field in delta else "reasoning_content"}
         if self._details.entries:
             data["reasoning_details"] = self._details.entries

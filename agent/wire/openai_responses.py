@@ -30,6 +30,8 @@ _TEXT_DONES = {name.replace(".delta", ".done"): is_reasoning for name, is_reason
 _ARGUMENT_DELTAS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 _ARGUMENT_DONES = ("response.function_call_arguments.done", "response.custom_tool_call_input.done")
 _PART_DONES = ("response.content_part.done", "response.reasoning_summary_part.done")
+_MAX_FINALS = 4
+"""A response has one final event, some servers send a second; what more of them hold is not looked at."""
 _ENDS = ("completed", "incomplete", "failed", "cancelled", "done")
 
 
@@ -40,6 +42,7 @@ class Decoder:
         self._assembly = assembly
         self._calls = ResponseCalls(assembly)
         self._texts = ResponseTexts(assembly)
+        self._finals = 0
 
     def decode(self, event: JsonObject) -> None:
         """Take one event."""
@@ -105,7 +108,8 @@ class Decoder:
 
     def _settle(self, response: JsonObject, kind: str) -> None:
         """Take the final response; it beats all that was streamed, except by what it leaves out."""
-        output = response.get("output")
+        self._finals += 1
+        output = response.get("output") if self._finals <= _MAX_FINALS else None
         items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
         if not self._assembly.parts:
             for number, item in enumerate(items):

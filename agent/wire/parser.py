@@ -6,6 +6,7 @@ from agent.message import Dialect, JsonObject, Message
 from agent.wire import anthropic, gemini, openai_chat, openai_responses
 from agent.wire.assemble import Assembly
 from agent.wire.event import StreamEvent
+from agent.wire.limits import LimitExceeded
 from agent.wire.sse import EventReader, Junk, Oddity
 
 
@@ -36,28 +37,38 @@ class ResponseParser:
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take more of the body; give what it brought."""
         decode = self._decoder.decode
-        for found in self._reader.feed(data):
-            if isinstance(found, Junk):
-                self._note(found)
-            else:
-                decode(found)
+        try:
+            for found in self._reader.feed(data):
+                if isinstance(found, Junk):
+                    self._note(found)
+                else:
+                    decode(found)
+        except LimitExceeded as limit:
+            self._stop(limit)
         return self._assembly.take_events()
 
     def close(self) -> Message:
         """Take that the body has ended, or was cut off; give the message."""
         assembly, reader = self._assembly, self._reader
-        for found in reader.close():
-            if isinstance(found, Junk):
-                self._note(found)
-            else:
-                self._decoder.decode(found)
-        self._decoder.close()
+        try:
+            for found in reader.close():
+                if isinstance(found, Junk):
+                    self._note(found)
+                else:
+                    self._decoder.decode(found)
+            self._decoder.close()
+        except LimitExceeded as limit:
+            self._stop(limit)
         stray = self._stray or (self._stray_field if assembly.is_empty else None)
         if stray and not assembly.has_finish_word and (assembly.is_empty or not reader.saw_end_marker):
             assembly.fail(f"the body is no stream of events: {stray[1]}", stray[0])
         return assembly.close(
             has_end_marker=assembly.has_end_marker or reader.saw_end_marker, size_bytes=reader.size_bytes
         )
+
+    def _stop(self, limit: LimitExceeded) -> None:
+        self._assembly.exceed(str(limit))
+        self._reader.stop()
 
     def _note(self, junk: Junk) -> None:
         assembly, found = self._assembly, (self._reader.offset, junk.text)

@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from agent.message import Dialect, JsonObject, Message, ReasoningPart, Request, TextPart, ToolCall
 from agent.wire.think_tag import CLOSE_TAG, OPEN_TAG
 
@@ -31,7 +33,10 @@ def tool_name(call: ToolCall) -> str:
 
 def arguments_text(call: ToolCall) -> str:
     """Give a call's arguments as JSON text; those of a refused call are an empty object."""
-    return json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return to_json(call.arguments, inf_nan_mode="constants").decode()
+    except PydanticSerializationError:  # half of a surrogate pair, which only the slower encoder writes
+        return json.dumps(call.arguments, ensure_ascii=False, separators=(",", ":"))
 
 
 def visible_text(message: Message, dialect: Dialect) -> str:

@@ -113,6 +113,8 @@ class EventReader:
                     yield from self._odd_line(line, start)
             elif line.startswith(b"event:") and not value.lines:
                 self._name = line
+            elif line.startswith(b":"):
+                continue
             else:
                 yield from self._odd_line(line, start)
             if self.is_done:
@@ -130,6 +132,12 @@ class EventReader:
         if type(event) is dict:
             self._template.learn(line, event)
         return event
+
+    def stop(self) -> None:
+        """Read no further."""
+        self.is_done = True
+        self._held, self._held_bytes = [], 0
+        self._value.clear()
 
     def close(self) -> Iterator[Found]:
         """Give what the end of the body completes or leaves open."""
@@ -210,7 +218,7 @@ class EventReader:
                 return (yield from self._no_object(text, at, start, is_framed))
             value.is_framed = is_framed
         end = value.add(text, at, start)
-        if value.size_chars > MAX_LINE_BYTES:
+        if value.is_too_long:
             yield self._too_long(start)
             return len(text)
         if end < 0:
@@ -260,9 +268,7 @@ class EventReader:
                     continue
 
     def _too_long(self, offset: int) -> Junk:
-        self.is_done = True
-        self._held, self._held_bytes = [], 0
-        self._value.clear()
+        self.stop()
         self.offset = offset
         return Junk(
             Oddity.TOO_LONG, f"an event takes {MAX_LINE_BYTES} bytes at most, a body {MAX_BODY_BYTES}"
