@@ -20,6 +20,7 @@ from builder_bridge.adb.known_phones import KnownPhone, remember_phone
 from builder_bridge.adb.line import line_speed
 from builder_bridge.adb.pairing import pair
 from builder_bridge.adb.phones import list_phones
+from builder_bridge.bridge import open_bridge
 from builder_bridge.errors import BridgeError
 from orchestrator.cli.terminal import UNREACHABLE
 
@@ -102,6 +103,25 @@ def info(address: str | None, as_json: bool) -> None:
     async def work() -> dict[str, object]:
         async with connect(address, on_dialog=_say) as adb:
             return await _describe(adb)
+
+    _show(_run(work, as_json), as_json)
+
+
+@phone.command()
+@_address
+@click.option(
+    "--keep", type=click.IntRange(0), default=10, show_default=True, help="How many ended runs stay."
+)
+@_json
+def gc(address: str | None, keep: int, as_json: bool) -> None:
+    """Free storage on a phone: remove ended runs but the newest; --keep 0 removes what was uploaded, too."""
+
+    async def work() -> dict[str, object]:
+        async with connect(address, on_dialog=_say) as adb, open_bridge(adb) as bridge:
+            before = len(await bridge.runs())
+            await bridge.gc(keep)
+            left = len(await bridge.runs())
+            return {"serial": adb.serial, "removed_runs": before - left, "kept_runs": left}
 
     _show(_run(work, as_json), as_json)
 
