@@ -7,6 +7,7 @@ run that is there, `follow` and `fetch` go on at the byte where they were.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +26,9 @@ from builder_bridge.build import (
     RunIdentity,
     StateChanged,
 )
+from builder_bridge.death import Cause
 from builder_bridge.errors import UnknownRun
-from builder_bridge.evidence import explain_death
+from builder_bridge.evidence import TAIL_BYTES, explain_death
 from builder_bridge.fetch import fetch_artifact
 from builder_bridge.follow import follow_run
 from builder_bridge.handoff import (
@@ -186,7 +188,7 @@ class Bridge:
         """Wait for the end of a run and give what came of it; a lost run has a result, too."""
         verdict = self._verdicts.pop(run_id, None)
         if verdict is not None:
-            return to_result(verdict, run_id, {})
+            return await self._with_cause(to_result(verdict, run_id, {}))
         status = await self.status(run_id)
         if not status.state.is_final:
             async for _ in self.follow(run_id, status.log_size_bytes):
@@ -196,7 +198,7 @@ class Bridge:
                 line = b"".join([part async for part in parts])
         except UnknownRun:
             return await self._lost_result(run_id)
-        return to_result(parse(line, ResultDocument), run_id, {})
+        return await self._with_cause(to_result(parse(line, ResultDocument), run_id, {}))
 
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> Path:
         """Bring an artifact to a path on this host, which appears only when it is whole and right.
@@ -225,6 +227,22 @@ class Bridge:
         self._verdicts[verdict.run] = verdict
         while len(self._verdicts) > _MAX_VERDICTS:
             del self._verdicts[next(iter(self._verdicts))]
+
+    async def _with_cause(self, result: BuildResult) -> BuildResult:
+        """Name what killed Gradle, where a signal did and the phone shows whose."""
+        if result.state is not BuildState.FAILED or result.cause or (result.exit_code or 0) <= 128:
+            return result
+        start = max(0, result.log_size_bytes - TAIL_BYTES)
+        async with self._route.get(result.run_id, "log", start) as parts:
+            tail = b"".join([part async for part in parts])
+        death = await explain_death(
+            self._adb,
+            await self.status(result.run_id),
+            self._package,
+            exit_code=result.exit_code,
+            log_tail=tail,
+        )
+        return result if death.cause is Cause.UNKNOWN else replace(result, cause=death.cause.value)
 
     async def _lost_result(self, run_id: RunId) -> BuildResult:
         digest, size_bytes = sha256(), 0

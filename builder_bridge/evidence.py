@@ -10,7 +10,7 @@ from builder_bridge.errors import BridgeError
 from builder_bridge.handoff import RunStatus
 
 _LIMIT_S = 10.0
-_TAIL_BYTES = 16 << 10
+TAIL_BYTES = 16 << 10
 _LOGCAT = "logcat -d -b main,system,events,crash,kernel -t 3000 2>/dev/null | tail -c 600000"
 _REASON = "getprop sys.boot.reason; getprop ro.boot.bootreason"
 
@@ -37,7 +37,7 @@ async def explain_death(
         boot_reason=(await _ask(adb, _REASON)).replace("\n", " ").strip(),
         logcat=await _ask(adb, _LOGCAT),
         exit_info=await _ask(adb, f"dumpsys activity exit-info {package} 2>/dev/null"),
-        log_tail=log_tail[-_TAIL_BYTES:].decode("utf-8", "replace"),
+        log_tail=log_tail[-TAIL_BYTES:].decode("utf-8", "replace"),
     )
     return classify(evidence)
 

@@ -1,6 +1,7 @@
 """Brings a workspace's content to a phone: everything once, and after that only what it lacks."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,22 +81,16 @@ async def send_upload(
 async def _send(route: Route, run_id: RunId, archive: Archive, already: int) -> None:
     have = already if already < archive.size_bytes else 0
     for _ in range(_TRIES):
-        answer = await route.call(
-            "recv",
-            run_id,
-            str(archive.size_bytes),
-            archive.sha256,
-            str(have),
-            stdin=_read(archive.path, have),
-        )
-        received = parse(answer, ReceivedDocument)
+        words = ("recv", run_id, str(archive.size_bytes), archive.sha256, str(have))
+        async with aclosing(_read(archive.path, have)) as chunks:
+            received = parse(await route.call(*words, stdin=chunks), ReceivedDocument)
         if received.complete:
             return
         have = received.received
     raise TransferFault(f"{have} of {archive.size_bytes} bytes reached the phone in {_TRIES} tries.")
 
 
-async def _read(path: Path, offset: int) -> AsyncIterator[bytes]:
+async def _read(path: Path, offset: int) -> AsyncGenerator[bytes, None]:
     async with await anyio.open_file(path, "rb") as source:
         await source.seek(offset)
         while chunk := await source.read(_CHUNK_BYTES):

@@ -20,6 +20,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from builder_bridge.adb import AdbConnection, shell
+from builder_bridge.build import BuildState
 from builder_bridge.errors import RouteUnavailable, TransferFault
 from builder_bridge.handoff import StatusDocument, parse
 from builder_bridge.routes.route import LogStream, check_words
@@ -114,6 +115,8 @@ class _SteppedLog:
             self._offset += len(data)
             if data:
                 yield False, data
+            elif BuildState(state.state).is_final and self._offset < (state.log_size or 0):
+                return  # there is more than can be read: whoever follows opens anew, a few times
             if state != told:
                 told = state
                 yield True, state.model_dump_json().encode() + b"\n"

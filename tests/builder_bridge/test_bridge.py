@@ -166,14 +166,31 @@ async def test_gradles_failure_is_a_result_with_its_exit_code(
     assert (result.state, result.exit_code, result.artifacts) == (BuildState.FAILED, 1, ())
 
 
-@pytest.mark.parametrize(("signal", "code"), [("KILL", 137), ("SYS", 159), ("TERM", 143)])
-async def test_the_exit_codes_of_signals_are_kept(
-    fake_box: Box, new_run: NewRun, tmp_path: Path, signal: str, code: int
+@pytest.mark.parametrize(
+    ("signal", "code", "cause"),
+    [("KILL", 137, "build_killed"), ("SYS", 159, "build_bad_system_call"), ("TERM", 143, None)],
+)
+async def test_the_exit_codes_of_signals_are_kept_and_their_causes_named(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, signal: str, code: int, cause: str | None
 ) -> None:
     workspace = make_workspace(tmp_path / "workspace", run=f"kill -{signal} $$")
     async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
         result = (await build(bridge, new_run(), workspace)).result
-    assert (result.state, result.exit_code) == (BuildState.FAILED, code)
+    assert (result.state, result.exit_code, result.cause) == (BuildState.FAILED, code, cause)
+
+
+async def test_a_build_that_the_phone_killed_for_memory_is_said_to_be(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    line = "01-02 03:04:05.678   612   612 I lowmemorykiller: Kill 'java' (77), uid 10123, oom_score_adj 200"
+    workspace = make_workspace(tmp_path / "workspace", run="kill -KILL $$")
+    fake_box.set_report("logcat", line + "\n")
+    try:
+        async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+            result = (await build(bridge, new_run(), workspace)).result
+    finally:
+        fake_box.set_report("logcat", "")
+    assert (result.exit_code, result.cause) == (137, "build_killed_lmk")
 
 
 @pytest.mark.parametrize("route", ROUTES)
