@@ -55,6 +55,7 @@ class LineMachine:
         self._block = FailureReader()
         self._block_task: str | None = None
         self._killed: Problem | None = None
+        self._glued_task: str | None = None
         self._launcher: OpenMessage | None = None
         self._launcher_problem: Problem | None = None
         self._deferred: list[Explained] = []
@@ -143,7 +144,7 @@ class LineMachine:
             return True
         failed = _TASK_FAILED.match(head) if " FAILED" in head else None
         if failed:
-            path = failed[1] or failed[2] or task()
+            path = failed[1] or failed[2] or task() or self._glued_task
             if path:
                 self.failed_tasks.setdefault(path)
             return True
@@ -152,6 +153,7 @@ class LineMachine:
     def _begin_message(self, line: str, log_line: int, task: TaskLookup) -> bool:
         glued = _GLUED.match(line) if line.startswith(":") else None
         if glued:
+            self._glued_task = glued[1]
             line = line[glued.end() :]
         finding = find(line, task)
         if finding is None:

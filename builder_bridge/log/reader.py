@@ -145,7 +145,7 @@ class LogReader:
         if lasting or errors:
             kind = kind_of((lasting or errors)[0])
             return Kind.MEMORY if kind is Kind.DAEMON and self._machine.is_short_of_memory else kind
-        if self._machine.outcome is Outcome.UNKNOWN:
+        if self._machine.outcome is Outcome.UNKNOWN and not self._machine.failed_tasks:
             return None
         return next((kind_of_task(task) for task in self._machine.failed_tasks), Kind.OTHER)
 

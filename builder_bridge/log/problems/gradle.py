@@ -9,10 +9,10 @@ MARKS = (
     r"Killed",
     r"signal 9",
     r"exit (?:code|status|value):? 137",
-    r"^Exception in thread \"main\"",
+    r"Exception in thread \"main\"",
     r"Error occurred during initialization of",
     r"There is insufficient memory for the Java",
-    r"^Error: (?:Could not find or load|LinkageError|Unable to |A JNI error|Invalid or corrupt jarfile)",
+    r"Error: (?:Could not find or load|LinkageError|Unable to |A JNI error|Invalid or corrupt jarfile)",
     r"has been compiled by a more recent version of the Java Runtime",
 )
 
