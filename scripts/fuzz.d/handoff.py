@@ -40,13 +40,40 @@ from builder_bridge.workspace.archive import UnpackLimits, unpack
 from builder_bridge.workspace.preflight import Needs, check_project
 
 A = "a" * 64
-STATUS = {"pb": 1, "run": "r", "digest": A, "state": {"state": "running"}, "pid": 7, "start_ticks": 9, "alive": True,
-          "boot_id": "b", "boot_now": "b", "log_size": "12", "content": A, "touched": ["a"]}  # fmt: skip
-RESULT = {"pb": 1, "run": "r", "state": "done", "exit_code": 0, "cause": None, "log_size": "5", "log_sha256": A,
-          "artifacts": [{"index": 0, "path": "app/build/outputs/apk/a.apk", "size": "4", "sha256": A}],
-          "times": ["running 2026-11-30 12:00:00.000000000 +0000"], "facts": {"a": "b"}}  # fmt: skip
-CONTRACT = {"pb": 1, "uid": 1, "dir": "/x", "checks": {"a": True}, "device": {"cores": 2, "memory_kb": "9"},
-            "prefix": {"agp": ["1"], "platforms": [23]}}  # fmt: skip
+STATUS = {
+    "pb": 1,
+    "run": "r",
+    "digest": A,
+    "state": {"state": "running"},
+    "pid": 7,
+    "start_ticks": 9,
+    "alive": True,
+    "boot_id": "b",
+    "boot_now": "b",
+    "log_size": "12",
+    "content": A,
+    "touched": ["a"],
+}
+RESULT = {
+    "pb": 1,
+    "run": "r",
+    "state": "done",
+    "exit_code": 0,
+    "cause": None,
+    "log_size": "5",
+    "log_sha256": A,
+    "artifacts": [{"index": 0, "path": "app/build/outputs/apk/a.apk", "size": "4", "sha256": A}],
+    "times": ["running 2026-11-30 12:00:00.000000000 +0000"],
+    "facts": {"a": "b"},
+}
+CONTRACT = {
+    "pb": 1,
+    "uid": 1,
+    "dir": "/x",
+    "checks": {"a": True},
+    "device": {"cores": 2, "memory_kb": "9"},
+    "prefix": {"agp": ["1"], "platforms": [23]},
+}
 SPICES = [
     *(b'"', b"\\", b"{", b"}", b"[", b"]", b"null", b"-1", b"1e999"),
     *(b'"pb":1', b"\0", b"\xff", b"../", b"\n", b"9" * 30),

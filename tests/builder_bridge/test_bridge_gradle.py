@@ -13,7 +13,7 @@ from builder_bridge.bridge import open_bridge
 from builder_bridge.build import BuildSpec, LogChunk, RunId
 from builder_bridge.workspace.scan import scan
 
-pytestmark = [pytest.mark.box, pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.box, pytest.mark.slow, pytest.mark.anyio, pytest.mark.xdist_group("agp")]
 WORKSPACES = Path(__file__).parent.parent / "workspaces"
 MADE = {
     "hello": {("apk", "debug")},
