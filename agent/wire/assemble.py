@@ -148,8 +148,9 @@ class Assembly:
 
     def fail(self, detail: str, offset: int | None = None) -> None:
         """Take that the provider could not go on; no later word makes up for it."""
+        if not self._has_failed or len(self._diagnostics) < MAX_DIAGNOSTICS:
+            self.diagnose("provider_error", detail, offset)
         self._has_failed = True
-        self.diagnose("provider_error", detail, offset)
 
     def exceed(self, detail: str) -> None:
         """Take that a limit was passed; the message is an error, with what came before."""
@@ -162,8 +163,8 @@ class Assembly:
         self._open, self._think, self._word = None, ThinkTag(), ""
 
     def diagnose(self, code: str, detail: str, offset: int | None = None) -> None:
-        """Note something odd, at the event being decoded or at `offset`."""
-        if len(self._diagnostics) < MAX_DIAGNOSTICS:
+        """Note something odd, at the event being decoded or at `offset`; after many, only failures."""
+        if len(self._diagnostics) < MAX_DIAGNOSTICS or code in ("provider_error", "limit_exceeded"):
             found = Diagnostic(code, mend_surrogates(detail), self.offset if offset is None else offset)
             self._diagnostics.append(found)
             self._fresh_diagnostics.append(found)

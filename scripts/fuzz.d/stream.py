@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from agent.message import Dialect, Message, Request, ToolResult, UserMessage  # noqa: E402
-from agent.wire import ResponseParser, encode  # noqa: E402
+from agent.message import Dialect, Message, Request, ToolResult, UserMessage
+from agent.wire import ResponseParser, encode
 
 CASES = ROOT / "tests" / "cases" / "stream"
 MAX_BODY_BYTES = 20_000

@@ -7,7 +7,7 @@ import pytest
 
 from agent.message import Diagnostic, Dialect, FinishReason, Usage
 from agent.wire import CallDelta, ReasoningDelta, ResponseParser, TextDelta, UsageReport
-from agent.wire.limits import MAX_ARGUMENT_CHARS, MAX_CALLS, MAX_DIAGNOSTICS
+from agent.wire.limits import MAX_ARGUMENT_CHARS, MAX_CALLS, MAX_DIAGNOSTICS, MAX_PARTS
 from tests.agent.wire.bodies import codes, read, watch
 
 CHAT = Dialect.OPENAI_CHAT
@@ -133,10 +133,23 @@ def test_a_stream_of_nothing_but_faults_keeps_few_diagnostics() -> None:
     assert message.diagnostics[-1].code == "stream_truncated"
 
 
+def test_a_limit_is_told_even_after_many_faults() -> None:
+    block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    message = read(Dialect.ANTHROPIC, [b"data: " + json.dumps(block).encode() + b"\n\n"] * (MAX_PARTS + 1))
+    assert message.finish_reason is FinishReason.ERROR
+    assert message.diagnostics[-1].code == "limit_exceeded"
+
+
+def test_a_stream_of_failures_keeps_few_diagnostics() -> None:
+    message = read(CHAT, [b'data: {"error":"x"}\n\n' * 10_000])
+    assert codes(message) == {"provider_error"}
+    assert len(message.diagnostics) <= MAX_DIAGNOSTICS
+
+
 def test_a_name_repeated_with_every_fragment_takes_linear_time() -> None:
-    pieces = [call(0, "", id="a", name="f"), *(call(0, piece, name="f") for piece in '{"n":"' + "x" * 20_000)]
+    pieces = [call(0, "", id="a", name="f"), *(call(0, piece, name="f") for piece in '{"n":"' + "x" * 5_000)]
     message = read(CHAT, [*pieces, call(0, '"}', name="f"), chunk({}, "tool_calls")])
-    assert message.tool_calls[0].arguments == {"n": "x" * 20_000}
+    assert message.tool_calls[0].arguments == {"n": "x" * 5_000}
 
 
 def test_diagnostics_name_the_byte_where_it_arose() -> None:
