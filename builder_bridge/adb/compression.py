@@ -6,7 +6,7 @@ loopback or USB 3 line, and for APKs, zips and other packed content, it only cos
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import PurePosixPath
 from typing import Protocol
 
 import brotli
@@ -120,6 +120,6 @@ def gives_in(sample: Buffer) -> bool:
     return len(lz4.frame.compress(sample)) < len(sample) * WORTHWHILE_RATIO
 
 
-def is_packed(path: PurePath) -> bool:
+def is_packed(path: PurePosixPath) -> bool:
     """Tell by its name whether a file is compressed already."""
     return path.suffix.lower() in PACKED_SUFFIXES
