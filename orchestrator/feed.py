@@ -24,7 +24,7 @@ from orchestrator.store.records import BuildRow, run_id_of
 CHUNK_BYTES = 65_536
 LOOK_AGAIN_S = 1.0
 """How long what another process wrote may stay unseen here."""
-GATHER_S = 0.025
+GATHER_S = 0.04
 """Least time between two looks of one reader: lines that come quicker travel together."""
 
 KEEP_ALIVE_S = 15.0

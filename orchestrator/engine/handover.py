@@ -96,8 +96,10 @@ async def with_patience(
 ) -> T | BridgeError | None:
     """Do something on the run's phone, connecting again for as long as that is worth it.
 
-    Gives the fault once it is not, and None where the build was cancelled while it was tried.
+    Gives the fault once it is not, and None where the build was cancelled while it was tried. What
+    may be cancelled is given up at the build's deadline, too.
     """
+    deadline_s = job.run.created_s + float(job.build.spec["deadline_s"])
     care = resources.stores.settings.care
     patience = Patience(care.gone_after_s, care.reconnect_max_s, time.monotonic())
     while True:
@@ -107,7 +109,7 @@ async def with_patience(
                 return await work(port)
         except BridgeError as fault:
             wait_s = patience.next_wait_s(fault, time.monotonic())
-            if wait_s is None:
+            if wait_s is None or (stop_on_cancel and time.time() > deadline_s):
                 return fault
             log.warning(
                 "phone.faulted", serial=job.run.phone, code=fault.code, fault=str(fault), wait_s=wait_s

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Protocol
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 
 from builder_bridge.build import Artifact, BuildEvent, BuildResult, BuildSpec, RunId
 from builder_bridge.errors import BridgeError, PhoneLost
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
 
 
 class PhonePort(Protocol):
@@ -109,9 +112,21 @@ class PhoneLines:
                 await line.let_go.wait()
         except BridgeError as fault:
             line.fault = fault
+        except Exception as fault:
+            line.fault = bridge_fault_in(fault)
+            if line.fault is None:
+                log.exception("phone.line_broke", serial=address)
+                line.fault = PhoneLost(f"the connection to {address} broke: {fault!r}", serial=address)
         finally:
             line.is_over = True
             line.ready.set()
+
+
+def bridge_fault_in(fault: BaseException) -> BridgeError | None:
+    """Give the bridge's own fault that a group of a task group holds, None where there is none."""
+    if isinstance(fault, BaseExceptionGroup):
+        return next(filter(None, map(bridge_fault_in, fault.exceptions)), None)
+    return fault if isinstance(fault, BridgeError) else None
 
 
 class _Line:
