@@ -21,6 +21,7 @@ from orchestrator.cli import connect, terminal
 from orchestrator.cli.agent_screen import Screen
 from orchestrator.cli.build import named_phone, settings_for
 from orchestrator.cli.terminal import say
+from orchestrator.cli.transcript import as_json, as_text
 from orchestrator.errors import NotFound
 from orchestrator.settings import Settings, load_settings
 
@@ -135,6 +136,20 @@ def list_runs(config: Path | None) -> None:
 
 
 agent.add_command(list_runs, "list")
+
+
+@agent.command()
+@click.argument("run_id")
+@click.option("--json", "form", flag_value="json", help="The transcript's own JSON lines.")
+@click.option("--markdown", "form", flag_value="markdown", help="As Markdown.")
+@click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
+def show(run_id: str, form: str | None, config: Path | None) -> None:
+    """Show what happened in a run, which may still be under way."""
+    with terminal.told_faults():
+        settings = load_settings(config).settings
+        _beginning(settings, run_id)
+        entries = read_transcript(run_folder(settings, run_id))
+    click.echo(as_json(entries) if form == "json" else as_text(entries, is_markdown=form == "markdown"))
 
 
 async def _run(settings: Settings, order: _Order) -> int:
