@@ -2,15 +2,18 @@
 
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import h2.config
+import h2.connection
+import h2.events
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
-from anyio.streams.tls import TLSListener
+from anyio.streams.tls import TLSListener, TLSStream
 
 from agent.errors import (
     PlanExhausted,
@@ -141,14 +144,9 @@ async def test_a_connection_that_dies_in_the_middle_is_told_from_one_that_never_
     assert not caught.value.may_be_billed
 
 
-async def test_a_certificate_that_is_not_trusted_is_not_accepted(tls_server: Callable[[], str]) -> None:
-    with pytest.raises(ProviderUnreachable, match="certificate"):
-        await post(chosen(tls_server()))
-
-
-@pytest.fixture
-async def tls_server(tmp_path: Path) -> AsyncIterator[Callable[[], str]]:
-    key, cert = tmp_path / "k.pem", tmp_path / "c.pem"
+async def certificate(folder: Path) -> tuple[Path, Path]:
+    """Make a certificate for this host that nobody trusts yet."""
+    key, cert = folder / "k.pem", folder / "c.pem"
     await anyio.run_process(
         [
             *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
@@ -156,19 +154,59 @@ async def tls_server(tmp_path: Path) -> AsyncIterator[Callable[[], str]]:
             *("-keyout", str(key), "-out", str(cert)),
         ]
     )
+    return key, cert
+
+
+@asynccontextmanager
+async def serving_tls(
+    key: Path, cert: Path, serve: Callable[[TLSStream], Awaitable[None]]
+) -> AsyncIterator[str]:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(cert, key)
+    context.set_alpn_protocols(["h2", "http/1.1"])
     tcp = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    listener = TLSListener(tcp, context, standard_compatible=False)
+    async with (
+        TLSListener(tcp, context, standard_compatible=False) as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, serve)
+        yield f"https://127.0.0.1:{tcp.extra(SocketAttribute.local_port)}/v1"
+        tasks.cancel_scope.cancel()
 
-    async def serve(stream: object) -> None:
+
+async def test_a_certificate_that_is_not_trusted_is_not_accepted(tmp_path: Path) -> None:
+    async def serve(stream: TLSStream) -> None:
         raise AssertionError("the handshake must not succeed")
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, serve)
-        yield lambda: f"https://127.0.0.1:{tcp.extra(SocketAttribute.local_port)}/v1"
-        tasks.cancel_scope.cancel()
-    await listener.aclose()
+    async with serving_tls(*await certificate(tmp_path), serve) as base_url:
+        with pytest.raises(ProviderUnreachable, match="certificate"):
+            await post(chosen(base_url))
+
+
+async def serve_http2(stream: TLSStream) -> None:
+    """Answer the first request of a connection in HTTP/2, in two pieces."""
+    http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+    http.initiate_connection()
+    async with stream:
+        await stream.send(http.data_to_send())
+        while True:
+            for event in http.receive_data(await stream.receive()):
+                if isinstance(event, h2.events.StreamEnded):
+                    http.send_headers(
+                        event.stream_id, [(":status", "200"), ("content-type", "text/event-stream")]
+                    )
+                    http.send_data(event.stream_id, b"data: one\n\n")
+                    http.send_data(event.stream_id, b"data: two\n\n", end_stream=True)
+            await stream.send(http.data_to_send())
+
+
+async def test_http2_is_spoken_where_it_is_served_and_own_authorities_are_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, cert = await certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    async with serving_tls(key, cert, serve_http2) as base_url:
+        assert await post(chosen(base_url)) == b"data: one\n\ndata: two\n\n"
 
 
 async def test_exchanges_are_recorded_without_keys_and_read_again(tmp_path: Path) -> None:
