@@ -34,7 +34,7 @@ MACHINE: Patterns = (
     (
         Kind.SDK,
         (
-            r"^AAPT2 .*(?:Daemon startup failed|startup|Failed to (?:start|shutdown))"
+            r"^AAPT2 .*(?:Daemon startup failed|startup|Failed to (?:start|shutdown)|Unexpected error during)"
             r"|AAPT2 process unexpectedly exit"
             r"|Cannot run program \"[^\"\n]*"
             r"(?:aapt2?|aidl|zipalign|apksigner|d8|dexdump|split-select)(?:\.exe)?\""
