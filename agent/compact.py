@@ -23,6 +23,8 @@ from agent.message import (
 _CHARS_PER_TOKEN = 3.2
 """A low guess for code and English in the tokenizers of 2026: better to fold early than to be refused."""
 _KEPT_TURNS = 4
+_WHOLE_TURNS = 40
+"""Once results are folded, older turns than these say no more than their lines do."""
 _KEPT_RESULT_CHARS = 200
 _OUTLINE_CHARS = 160
 _KEPT_OUTLINE_LINES = 200
@@ -85,8 +87,11 @@ def plan_fold(items: tuple[ConversationItem, ...], *, used_tokens: int, allowed_
     target = before * (allowed_tokens / 2) / max(used_tokens, 1)
     starts = [position for position, item in enumerate(items) if isinstance(item, Message)]
     kept_from = starts[-_KEPT_TURNS] if len(starts) > _KEPT_TURNS else 0
-    folds = [Fold(digests=True), Fold(digests=True, results_before=kept_from)]
-    folds += [Fold(True, kept_from, turns_before=start) for start in starts[1:] if start <= kept_from]
+    lines_before = starts[-_WHOLE_TURNS] if len(starts) > _WHOLE_TURNS else 0
+    folds = [Fold(digests=True), Fold(True, kept_from, lines_before)]
+    folds += [
+        Fold(True, kept_from, turns_before=start) for start in starts if lines_before < start <= kept_from
+    ]
 
     def fits(fold: Fold) -> bool:
         return estimate_tokens(apply_fold(items, fold)) <= target
