@@ -42,6 +42,7 @@ def state(name):
 state("unpacking"); time.sleep(plan["unpack_s"]); state("running")
 with open(folder + "/build.log", "ab", buffering=0) as log:
     for line in plan["lines"]:
+        while os.path.exists(folder + "/hold") and not os.path.exists(folder + "/cancel"): time.sleep(0.01)
         if os.path.exists(folder + "/cancel"):
             log.write(b"cancelled\\n"); state("cancelled"); sys.exit()
         text = repr(time.time()) if plan.get("is_stamped") else line
@@ -95,6 +96,8 @@ class FakePhone:
         run.mkdir(parents=True, exist_ok=True)
         (run / "plan.json").write_text(json.dumps(plan_of(snapshot)))
         (run / "build.log").touch()
+        if run_id.endswith(f"-{plan_of(snapshot).get('held_attempt')}"):
+            (run / "hold").touch()
         (run / "state").write_text("received")
         (run / "request").write_text(digest)
         with (self._folder / "starts.log").open("a") as starts:

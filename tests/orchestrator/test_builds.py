@@ -95,7 +95,7 @@ async def test_a_failed_build_is_an_outcome_with_a_digest_and_can_be_retried(
 
 
 async def test_a_running_build_is_cancelled_and_frees_its_phone(start: Start, projects: Path) -> None:
-    workspace = make_workspace(projects / "hello", lines=["x"] * 1000, line_s=0.02)
+    workspace = make_workspace(projects / "hello", held_attempt=1)
     async with start("p1") as running:
         build_id = (await submit(running, workspace))["id"]
         await until(running, build_id, "gradle")
@@ -118,17 +118,19 @@ async def test_a_build_that_waits_is_cancelled_at_once_and_never_starts(start: S
 
 
 async def test_a_build_past_its_deadline_is_stopped_on_the_phone(start: Start, projects: Path) -> None:
-    workspace = make_workspace(projects / "hello", lines=["x"] * 1000, line_s=0.02)
+    workspace = make_workspace(projects / "hello", held_attempt=1)
     async with start("p1") as running:
         build_id = (await submit(running, workspace, deadline_s=0.5))["id"]
         assert (await ended(running, build_id))["outcome"] == "timed_out"
 
 
 async def test_a_pulled_cable_reattaches_and_loses_no_byte(start: Start, projects: Path) -> None:
-    workspace = make_workspace(projects / "hello", lines=[f"line {n}" for n in range(60)], line_s=0.02)
+    lines = [f"line {n}" for n in range(60)]
+    workspace = make_workspace(projects / "hello", lines=lines, line_s=0.01, held_attempt=1)
     async with start("p1") as running:
         build_id = (await submit(running, workspace))["id"]
         await until(running, build_id, "gradle")
+        (running.phones / "p1/runs" / f"{build_id}-1" / "hold").unlink()
         for _ in range(3):
             (running.phones / "p1/cut").touch()
             await anyio.sleep(0.15)
@@ -139,7 +141,7 @@ async def test_a_pulled_cable_reattaches_and_loses_no_byte(start: Start, project
 
 
 async def test_a_run_that_died_with_its_phone_is_begun_once_more(start: Start, projects: Path) -> None:
-    workspace = make_workspace(projects / "hello", lines=["x"] * 40, line_s=0.05)
+    workspace = make_workspace(projects / "hello", held_attempt=1)
     async with start("p1") as running:
         build_id = (await submit(running, workspace))["id"]
         await until(running, build_id, "gradle")
@@ -152,7 +154,7 @@ async def test_a_run_that_died_with_its_phone_is_begun_once_more(start: Start, p
 async def test_a_phone_that_stays_away_loses_the_build_and_is_fenced_until_it_is_back(
     start: Start, projects: Path
 ) -> None:
-    workspace = make_workspace(projects / "hello", lines=["x"] * 100, line_s=0.02)
+    workspace = make_workspace(projects / "hello", held_attempt=1)
     care = {"gone_after_s": 0.4, "probe_every_s": 0.2}
     async with start("p1", care=care) as running:
         build_id = (await submit(running, workspace))["id"]

@@ -40,10 +40,11 @@ async def test_a_follower_that_hangs_up_and_comes_again_gets_every_byte_once(
     start: Start, projects: Path
 ) -> None:
     lines = [f"line {n} – größer ✓" for n in range(80)]
-    workspace = make_workspace(projects / "w", lines=lines, line_s=0.01)
+    workspace = make_workspace(projects / "w", lines=lines, line_s=0.01, held_attempt=1)
     async with start("p1") as running:
         build_id = (await submit(running, workspace))["id"]
         await until(running, build_id, "gradle")
+        (running.phones / "p1/runs" / f"{build_id}-1" / "hold").unlink()
         text, last_id = "", None
         while True:
             events = await read_feed(running, build_id, last_id, 4)
@@ -58,7 +59,7 @@ async def test_a_follower_that_hangs_up_and_comes_again_gets_every_byte_once(
 async def test_the_client_follows_across_attempts(start: Start, projects: Path) -> None:
     from tests.orchestrator.fakes import kill_run
 
-    workspace = make_workspace(projects / "w", lines=["x"] * 30, line_s=0.05)
+    workspace = make_workspace(projects / "w", held_attempt=1)
     async with start("p1") as running:
         build_id = (await submit(running, workspace))["id"]
         names: list[str] = []
