@@ -57,11 +57,13 @@ class Decoder:
         """Take one event."""
         kind, delta = event.get("type"), event.get("delta")
         if kind == "content_block_delta" and type(delta) is dict:
-            text, piece, index = delta.get("text"), delta.get("partial_json"), event.get("index")
-            call = self._calls.get(index) if type(index) is int else None
+            text, piece = delta.get("text"), delta.get("partial_json")
             if type(text) is str and text and piece is None:
                 self._assembly.text(text)
-            elif type(piece) is str and call is not None and call.is_touched and piece:
+                return
+            index = event.get("index")
+            call = self._calls.get(index) if type(index) is int else None
+            if type(piece) is str and piece and call is not None and call.is_touched:
                 call.pieces.append(piece)
             else:
                 self._take_delta(event, delta)

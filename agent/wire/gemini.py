@@ -4,6 +4,7 @@ Parts come whole, so a call is complete as it comes; only Vertex streams argumen
 Names are taken in camel case and in the snake case of proxies that go through the Python SDK.
 """
 
+from functools import cache
 from typing import Any
 
 from agent.message import JsonObject
@@ -155,6 +156,9 @@ class Decoder:
 
 def _get(holder: JsonObject, key: str) -> Any:
     """Give the value under a key in camel case, or in snake case."""
-    if key in holder:
-        return holder[key]
-    return holder.get("".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key))
+    return holder[key] if key in holder else holder.get(_snake(key))
+
+
+@cache
+def _snake(key: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
