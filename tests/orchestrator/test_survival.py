@@ -11,11 +11,11 @@ from tests.orchestrator.processes import kill, start_service
 from tests.orchestrator.workspaces import make_workspace
 
 STAGES: dict[str, dict[str, Any]] = {
-    "upload": {"upload_s": 4.0},
-    "unpack": {"unpack_s": 4.0},
-    "gradle": {"lines": [f"line {n}" for n in range(200)], "line_s": 0.03},
-    "collect": {"collect_s": 4.0},
-    "fetch": {"fetch_s": 4.0},
+    "upload": {"upload_s": 6.0},
+    "unpack": {"unpack_s": 6.0},
+    "gradle": {"lines": [f"line {n}" for n in range(200)], "line_s": 0.04},
+    "collect": {"collect_s": 6.0},
+    "fetch": {"fetch_s": 6.0},
 }
 
 
