@@ -123,7 +123,7 @@ def cut_at(body: bytes, places: list[int]) -> list[bytes]:
 
 @pytest.mark.parametrize("dialect", Dialect)
 @given(message=spoken(), places=st.lists(st.integers(0, 10_000), max_size=8))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_what_a_dialect_streams_is_read_exactly_in_any_interleaving(
     dialect: Dialect, message: Spoken, places: list[int]
 ) -> None:
@@ -158,7 +158,7 @@ def test_the_events_add_up_to_the_message(dialect: Dialect, message: Spoken, pla
 
 @pytest.mark.parametrize("dialect", Dialect)
 @given(data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_any_cut_of_any_body_gives_the_same(dialect: Dialect, data: st.DataObject) -> None:
     body = data.draw(st.sampled_from(BODIES[dialect]))
     places = data.draw(st.lists(st.integers(0, len(body)), max_size=20))
@@ -167,14 +167,14 @@ def test_any_cut_of_any_body_gives_the_same(dialect: Dialect, data: st.DataObjec
 
 @pytest.mark.parametrize("dialect", Dialect)
 @given(pieces=st.lists(st.binary(max_size=60) | st.sampled_from([b"data: ", b"\n\n", b"{", b'"', b"[DONE]"])))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_bytes_of_any_kind_raise_nothing(dialect: Dialect, pieces: list[bytes]) -> None:
     assert read(dialect, pieces) == read(dialect, [b"".join(pieces)])
 
 
 @pytest.mark.parametrize("dialect", Dialect)
 @given(events=st.lists(ODD_EVENTS, max_size=6))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 def test_events_of_any_shape_raise_nothing(dialect: Dialect, events: list[dict[str, Any]]) -> None:
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
     message = read(dialect, [body])
