@@ -1,6 +1,6 @@
 """Follows a run: its log by byte offset, its states, and the signs that it still lives."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 import anyio
 
@@ -9,6 +9,8 @@ from builder_bridge.errors import PhoneLost
 from builder_bridge.handoff import ResultDocument, StateLines, StatusDocument, judge, parse
 from builder_bridge.routes.route import LogStream, Route
 
+FIRST_QUIET_S = 1.0
+"""The first question on a stream comes sooner: whoever reattaches may find the run long dead."""
 QUIET_S = 10.0
 """After so long without a byte the phone is asked whether the run still lives."""
 FROZEN_AFTER_CHECKS = 4
@@ -29,7 +31,9 @@ async def follow_run(
     reopened = 0
     while not follower.is_done:
         before = follower.offset
+        follower.has_asked = False
         async with route.log(run_id, follower.offset) as stream:
+            follower.source = None
             while not follower.is_done:
                 pieces = await follower.read(stream)
                 for event in follower.take(pieces):
@@ -54,6 +58,8 @@ class _Follower:
         self.offset = offset
         self.is_done = False
         self.has_ended = False
+        self.has_asked = False
+        self.source: AsyncIterator[tuple[bool, bytes]] | None = None
         self._lines = StateLines()
         self._told: list[BuildState] = []
         self._final: BuildState | None = None
@@ -65,18 +71,24 @@ class _Follower:
         """Wait for bytes, at most `QUIET_S`; small pieces that come close together are given together."""
         pieces: list[tuple[bool, bytes]] = []
         self.has_ended = False
-        source = aiter(stream)
-        limit_s, size_bytes = QUIET_S, 0
+        limit_s, size_bytes = QUIET_S if self.has_asked else FIRST_QUIET_S, 0
         while size_bytes < BATCH_BYTES:
             with anyio.move_on_after(limit_s) as scope:
-                async for piece in source:
+                # One iterator for the whole stream: it may hold pieces that came in the same packet.
+                # Only a wait that timed out ends it, and then it holds none.
+                if self.source is None:
+                    self.source = aiter(stream)
+                async for piece in self.source:
                     pieces.append(piece)
                     size_bytes += len(piece[1])
                     break
                 else:
                     self.has_ended = True
                     break
-            if scope.cancelled_caught or pieces[-1][0]:
+            if scope.cancelled_caught:
+                self.source = None
+                break
+            if pieces[-1][0]:
                 break
             limit_s = BATCH_S
         return pieces
@@ -104,6 +116,7 @@ class _Follower:
 
     def check(self, document: StatusDocument) -> list[BuildEvent]:
         """Judge a status that was asked for because nothing came."""
+        self.has_asked = True
         status = judge(document)
         if status.state is BuildState.LOST:
             self._final, self._log_size = status.state, status.log_size_bytes

@@ -317,25 +317,24 @@ async def run_random(number: int, seed: int, box: Box, scratch: Path) -> RandomR
     chance = random.Random(f"{seed}/{number}")
     faults = tuple(chance.choice(_RANDOM_FAULTS) for _ in range(chance.randint(1, 3)))
     route = chance.choice(sorted(FOLDERS))
-    waits = [chance.uniform(0, 1.2) for _ in faults]
+    planned = [(fault, chance.uniform(0, 1.2)) for fault in faults]
     lost_runs = 0
     for attempt in range(1, 6):
         run = f"x-{os.getpid()}-{number}-{attempt}"
         job = Job(box, route, scratch, {"lines": 10, "pause": 0.05}, 100_000, run)
         async with open_chaos(box.host, box.port) as chaos:
             with anyio.move_on_after(LIMIT_S):
-                outcome = await _drive_among(job, chaos, faults, waits)
+                outcome = await _drive_among(job, chaos, planned)
         expected = {"done", "lost"}
         wrong = await run_sync(job.judge, outcome, expected)
         if outcome != BuildState.LOST or wrong:
             return RandomReport(number, faults, attempt, lost_runs, wrong)
         lost_runs += 1
-        faults_left = faults if attempt == 1 else ()
-        faults, waits = (faults_left[1:], waits[1:])
+        planned = planned[1:]
     return RandomReport(number, faults, attempt, lost_runs, "lost again and again")
 
 
-async def _drive_among(job: Job, chaos: Chaos, faults: tuple[str, ...], waits: list[float]) -> str:
+async def _drive_among(job: Job, chaos: Chaos, planned: list[tuple[str, float]]) -> str:
     outcome = "hung"
 
     async def build() -> None:
@@ -345,7 +344,7 @@ async def _drive_among(job: Job, chaos: Chaos, faults: tuple[str, ...], waits: l
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(build)
-        for fault, wait_s in zip(faults, waits, strict=True):
+        for fault, wait_s in planned:
             await anyio.sleep(wait_s)
             match fault:
                 case "fin":

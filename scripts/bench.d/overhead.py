@@ -91,7 +91,7 @@ async def compare_kind(adb: AdbConnection, bridge: Bridge, workspace: Path, kind
 
 
 async def bridged(bridge: Bridge, workspace: Path, name: str) -> float:
-    """Hand over, follow the whole log, get the result and the APK."""
+    """Hand over, follow the whole log and get the verdict; prints how much of it was Gradle's own time."""
     began_s = time.perf_counter()
     run_id = RunId(f"{name}-{time.time_ns()}")
     await bridge.submit(run_id, BuildSpec(), scan(workspace))
@@ -101,6 +101,8 @@ async def bridged(bridge: Bridge, workspace: Path, name: str) -> float:
     assert result.is_success, result
     seconds = time.perf_counter() - began_s
     assert result.artifacts, "a build without an APK is not the same build"
+    stages = ", ".join(f"{stage} {spent:.2f}" for stage, spent in result.stage_s.items())
+    print(f"  on the phone: {stages}", flush=True)
     return seconds
 
 

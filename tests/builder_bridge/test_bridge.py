@@ -265,9 +265,10 @@ async def test_cancel_ends_gradle_and_what_it_started(fake_box: Box, new_run: Ne
     async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
         identity = await bridge.submit(run_id, BuildSpec(), scan(workspace))
         assert isinstance(identity, RunIdentity)
-        async for event in bridge.follow(run_id):
-            if isinstance(event, LogChunk):
-                break
+        async with aclosing(bridge.follow(run_id)) as events:
+            async for event in events:
+                if isinstance(event, LogChunk):
+                    break
         status = await bridge.cancel(run_id, "deadline")
         assert status.state is BuildState.CANCELLED
         result = await bridge.result(run_id)
@@ -340,11 +341,12 @@ async def test_a_follower_may_come_late_leave_and_come_back(
         whole = (await build(bridge, run_id, workspace)).log
         parts = b""
         for size in (1, 1000, 100_000, len(whole)):
-            async for event in bridge.follow(run_id, len(parts)):
-                if isinstance(event, LogChunk):
-                    parts += event.data[: size - len(parts)] if len(parts) < size else b""
-                    if len(parts) >= size:
-                        break
+            async with aclosing(bridge.follow(run_id, len(parts))) as events:
+                async for event in events:
+                    if isinstance(event, LogChunk):
+                        parts += event.data[: max(0, size - len(parts))]
+                        if len(parts) >= size:
+                            break
         assert parts == whole
 
 
