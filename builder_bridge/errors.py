@@ -23,6 +23,7 @@
     │   └── StorageFull         the phone has no room left
     ├── RunConflict           the run id is taken by other content
     ├── UnknownRun            the phone knows no such run
+    ├── SeedFault             artifacts cannot be had from their repositories
     └── BoxFault              the phone in a box cannot be made or started here
 
 Every class answers two questions: did anything run on the phone (`may_have_run`), and what is
@@ -198,6 +199,13 @@ class UnknownRun(BridgeError):
 
     code = "unknown_run"
     default_hint = "The run was never submitted there or was cleaned up; submit it anew."
+
+
+class SeedFault(BridgeError):
+    """Artifacts for the offline repository cannot be had from the repositories that were named."""
+
+    code = "seed_failed"
+    default_hint = "Check the coordinate and the repositories; the phone was left as it was."
 
 
 class BoxFault(BridgeError):

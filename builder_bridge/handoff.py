@@ -132,6 +132,18 @@ class RunsDocument(_Document):
     runs: list[StatusDocument]
 
 
+class SeededDocument(_Document):
+    """Which of the artifacts that were asked about the offline repository has."""
+
+    present: list[str]
+
+
+class OkDocument(_Document):
+    """Something was done, and there is no more to say."""
+
+    ok: Literal[True]
+
+
 AnyDocument = TypeVar("AnyDocument", bound=BaseModel)
 
 _FAULTS: dict[str, type[BridgeError]] = {

@@ -155,6 +155,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = None
     artifacts_url: str | None = None
     workspace_roots: tuple[Path, ...] = ()
+    repositories: tuple[str, ...] = ()
     phones: tuple[PhoneSettings, ...] = ()
     dispatch_poll_s: float = Field(default=1.0, gt=0)
     log_format: Literal["json", "console"] = "console"

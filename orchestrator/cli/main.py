@@ -13,6 +13,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "mcp": ("orchestrator.cli.mcp:mcp", "Serve builds to agents over MCP on standard input and output."),
     "token": ("orchestrator.cli.token:token", "Make, list and revoke access tokens."),
     "config": ("orchestrator.cli.config:config", "Print the effective settings and their source."),
+    "seed": ("orchestrator.cli.seed:seed", "Bring Maven artifacts into a phone's offline repository."),
     "phone": ("orchestrator.cli.phone:phone", "List, connect and inspect phones."),
     "box": ("orchestrator.cli.box:box", "The phone in a box, where no phone is attached."),
     "stream": ("orchestrator.cli.stream:stream", "Explain recorded responses of model providers."),

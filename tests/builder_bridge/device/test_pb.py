@@ -39,7 +39,7 @@ async def call(fake_box: Box, tmp_path: Path) -> AsyncIterator[Call]:
         yield answer
 
 
-@pytest.mark.parametrize("name", ["pb", "pb-work", "pb-info"])
+@pytest.mark.parametrize("name", ["pb", "pb-work", "pb-info", "pb-seed"])
 def test_the_runner_is_plain_posix_shell(name: str) -> None:
     beside = Path(sys.executable).parent
     program = shutil.which("shellcheck", path=beside) or shutil.which("shellcheck")
@@ -178,6 +178,55 @@ async def test_an_upload_goes_on_where_it_was_cut_and_a_damaged_one_is_thrown_aw
     assert (await call(f"{line} 0", pack[:2000]))["received"] == "2000"
     assert (await call(f"{line} 2000", pack[2000:]))["complete"] is True
     assert (await call(f"{line} 0", pack))["complete"] is True
+
+
+HOSTILE_SEEDS = {
+    "dot dot": [("../../outside", b"x", FILE)],
+    "dot dot inside": [("org/../../../outside", b"x", FILE)],
+    "absolute": [("/data/local/tmp/outside", b"x", FILE)],
+    "hidden": [("org/.hidden/outside", b"x", FILE)],
+    "an option": [("-rf/outside", b"x", FILE)],
+    "shell": [("org/$(id)/outside", b"x", FILE)],
+    "line": [("org/a\n/outside", b"x", FILE)],
+    "link": [("org/l", b"/data/local/tmp", LINK)],
+    "through a link": [("org/l", b"/data/local/tmp", LINK), ("org/l/outside", b"x", FILE)],
+    "bomb": [("org/a", b"\0" * 5_000_000, FILE)],
+    "none": None,
+}
+
+
+@pytest.mark.box
+@pytest.mark.parametrize("name", HOSTILE_SEEDS)
+async def test_hostile_artifacts_never_get_into_the_offline_repository(
+    call: Call, fake_box: Box, name: str
+) -> None:
+    entries = HOSTILE_SEEDS[name]
+    pack = archive(*entries) if entries is not None else b"PK\3\4 not really"
+    line = f"seed {len(pack)} {hashlib.sha256(pack).hexdigest()} {len(entries or [()])} 1000"
+    assert str((await call(line, pack))["error"]).startswith(("bad_argument", "transfer_digest"))
+    assert not list((fake_box.root / "data/local/tmp").rglob("outside"))
+    seeds = files_of(fake_box, "shell_dir") / "usr/share/maven"
+    assert not (seeds / "org/l").is_symlink()
+    assert not (seeds / "org/a").exists()
+    assert not list((files_of(fake_box, "shell_dir") / "usr/tmp").glob("seed.*"))
+
+
+@pytest.mark.box
+@pytest.mark.parametrize("line", ["../x", "/etc/passwd", "-c", "a/../b", "a//b", "a b", "$(id)", "a/"])
+async def test_places_that_are_none_are_not_looked_at(call: Call, line: str) -> None:
+    assert (await call("seeded", f"{DIGEST} {line}\n".encode()))["error"] == "bad_argument"
+
+
+@pytest.mark.box
+async def test_artifacts_that_arrive_short_are_thrown_away(call: Call) -> None:
+    pack = archive(("org/short/a", b"x" * 1000, FILE))
+    line = f"seed {len(pack)} {hashlib.sha256(pack).hexdigest()} 1 10"
+    assert (await call(line, pack[:-1]))["error"] == "transfer_digest"
+    wanted = f"{hashlib.sha256(b'x' * 1000).hexdigest()} org/short/a\n".encode()
+    assert (await call("seeded", wanted))["present"] == []
+    assert (await call(line, pack))["ok"] is True
+    assert (await call("seeded", wanted))["present"] == ["org/short/a"]
+    assert (await call("seeded", f"{DIGEST} org/short/a\n".encode()))["present"] == []
 
 
 async def finished(call: Call, run: str) -> dict[str, object]:
