@@ -8,6 +8,7 @@ are not read, as Gradle reads none that must be activated.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html.entities import name2codepoint
 from xml.parsers import expat
 
 MAX_POM_BYTES = 4 << 20
@@ -18,6 +19,8 @@ MAX_ROUNDS = 20
 _PLAIN = r"[A-Za-z0-9_][A-Za-z0-9_+-]*"
 _GROUP = re.compile(rf"{_PLAIN}(\.{_PLAIN})*")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+_NAMED = re.compile(rb"&([A-Za-z]{2,8}[0-9]{0,2});")
+_XML_OWN = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _PROPERTY = re.compile(r"\$\{([^${}]+)\}")
 
 
@@ -222,9 +225,16 @@ def _read_xml(data: bytes) -> _Element:
     parser.CharacterDataHandler = text
     parser.StartDoctypeDeclHandler = refuse
     try:
-        parser.Parse(data, True)
+        parser.Parse(_NAMED.sub(_by_number, data), True)
     except (expat.ExpatError, LookupError, UnicodeError) as fault:
         raise PomFault(f"it is not well-formed XML: {fault}") from fault
     except ValueError as fault:
         raise fault if isinstance(fault, PomFault) else PomFault(f"it cannot be read: {fault}") from fault
     return outside.children[0]
+
+
+def _by_number(match: re.Match[bytes]) -> bytes:
+    """Number a letter that is named as in HTML: old POMs name people so, and Maven reads them."""
+    name = match[1].decode("ascii")
+    code = None if name in _XML_OWN else name2codepoint.get(name)
+    return match[0] if code is None else b"&#%d;" % code

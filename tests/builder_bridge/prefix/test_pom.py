@@ -300,3 +300,9 @@ def test_what_is_no_coordinate_is_refused(text: str) -> None:
 
 def test_unknown_properties_stay_as_they_are() -> None:
     assert fill("${a}-${b}", {"a": "1"}) == "1-${b}"
+
+
+def test_letters_named_as_in_html_are_read_as_maven_reads_them() -> None:
+    assert read_pom(pom("<properties><who>J&oslash;rn &amp; co</who></properties>")).properties == {
+        "who": "J\N{LATIN SMALL LETTER O WITH STROKE}rn & co"
+    }
