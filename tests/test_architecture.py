@@ -18,7 +18,9 @@ MAX_FUNCTION_LINES = 60
 SANS_IO = [
     "builder_bridge/errors.py",
     "builder_bridge/build.py",
+    "builder_bridge/death.py",
     "builder_bridge/handoff.py",
+    "builder_bridge/plan.py",
     "builder_bridge/workspace/preflight.py",
     "builder_bridge/adb/compression.py",
     "builder_bridge/adb/events.py",
