@@ -150,6 +150,36 @@ class DigestReply(_Body):
     digest: dict[str, Any]
 
 
+class TaskReply(_Body):
+    """A Gradle task of a run; `duration_s` is null for one that had not ended."""
+
+    path: str
+    outcome: str
+    duration_s: float | None
+
+
+class CauseReply(_Body):
+    """An exception of a failure's chain; `file` and `line` where Gradle knew the place in a script."""
+
+    type: str | None
+    message: str
+    file: str | None
+    line: int | None
+
+
+class EventsReply(_Body):
+    """What Gradle itself noted of a run; `outcome` is `unknown` where it never told the end.
+
+    Tasks stand in the order in which they ended. Each failure is a chain of causes, outermost first.
+    """
+
+    build: str
+    gradle: str | None
+    outcome: str
+    tasks: list[TaskReply]
+    failures: list[list[CauseReply]]
+
+
 class LineReply(_Body):
     """Lines of a log; `first` counts from 0."""
 

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from builder_bridge.log.digest import BuildFacts, digest_to_json, make_digest, previous_from_json, render_text
+from builder_bridge.log.events import read_events
 from builder_bridge.log.places import PathMap, decoded
 from builder_bridge.log.problem import LogReport
 from builder_bridge.log.reader import LogReader
+from builder_bridge.log.structured import with_events
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import NotFound
@@ -26,8 +28,12 @@ def make_explanation(
     previous: dict[str, Any] | None,
     artifacts: Sequence[ArtifactRow],
 ) -> tuple[dict[str, Any], str]:
-    """Read the whole log of a run; give the digest as JSON and as a model reads it. Blocking."""
-    report = read_report(stores, run.id)
+    """Read the whole log of a run; give the digest as JSON and as a model reads it. Blocking.
+
+    Where Gradle's events speak of the same thing as the log, they win.
+    """
+    events = read_events(stores.logs.events(run.id) or b"")
+    report = with_events(read_report(stores, run.id), events)
     snapshot = _snapshot(stores, build)
     paths = {file.path for file in snapshot.files} if snapshot else set()
     digest = make_digest(
@@ -36,6 +42,7 @@ def make_explanation(
         sources=None if snapshot is None else lambda path: _source(snapshot.root, path),
         paths=PathMap.of(roots_in(report, paths)),
         previous=None if previous is None else previous_from_json(previous),
+        tasks=events.tasks,
     )
     text, document = render_text(digest), digest_to_json(digest)
     cause = ended.get("cause")

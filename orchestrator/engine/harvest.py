@@ -1,4 +1,4 @@
-"""After Gradle: the result, the whole log and the artifacts come into the store, and are explained."""
+"""After Gradle: result, whole log, artifacts and events come into the store, and are explained."""
 
 import time
 from pathlib import Path
@@ -43,6 +43,7 @@ async def collect(resources: EngineResources, build_id: str, run_id: str) -> dic
         fault = await _fetch(resources, job, artifact)
         if fault is not None:
             return _given_up(fault)
+    await _fetch_events(resources, job)
     seconds = {_STAGE_NAMES.get(name, name): spent for name, spent in result.stage_s.items()}
     seconds["fetch"] = time.monotonic() - began_s
     await stores.database.run(lambda c: build_store.add_stage_s(c, run_id, seconds))
@@ -106,6 +107,22 @@ async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact
     await stores.database.run(lambda c: build_store.add_artifact(c, row))
     log.info("artifact.stored", path=artifact.path, size_bytes=artifact.size_bytes)
     return None
+
+
+async def _fetch_events(resources: EngineResources, job: Assignment) -> None:
+    """Fetch what Gradle noted of its tasks; a build is not given up for want of it."""
+    logs = resources.stores.logs
+    if await to_thread.run_sync(logs.events, job.run.id) is not None:
+        return
+
+    async def get_events(port: PhonePort) -> bytes:
+        return await port.events(job.run_id)
+
+    events = await handover.with_patience(resources, job, get_events)
+    if isinstance(events, bytes):
+        await to_thread.run_sync(logs.put_events, job.run.id, events)
+    elif events is not None:
+        log.warning("events.not_fetched", serial=job.run.phone, code=events.code, fault=str(events))
 
 
 def _given_up(fault: BridgeError | None) -> dict[str, Any]:

@@ -50,6 +50,10 @@ class PhonePort(Protocol):
         """Give what came of an ended run."""
         ...
 
+    async def events(self, run_id: RunId) -> bytes:
+        """Give what Gradle's init script noted of an ended run, as lines of JSON; empty for none."""
+        ...
+
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> object:
         """Bring an artifact here, its sha256 checked."""
         ...

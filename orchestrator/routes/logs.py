@@ -1,4 +1,4 @@
-"""Logs of builds: by bytes, by lines, by pattern, live; and the digest made of them."""
+"""Logs of builds: by bytes, by lines, by pattern, live; Gradle's events; and the digest made of them."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -7,13 +7,22 @@ from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
+from builder_bridge.log.events import CauseLink, read_events
 from orchestrator.access import Principal
 from orchestrator.elsewhere import stay_or_go
 from orchestrator.errors import NotFound
 from orchestrator.feed import parse_position
 from orchestrator.ranges import RangeOfBytes, answer_range
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
-from orchestrator.schema import DigestReply, LineReply, ProblemList, SearchReply
+from orchestrator.schema import (
+    CauseReply,
+    DigestReply,
+    EventsReply,
+    LineReply,
+    ProblemList,
+    SearchReply,
+    TaskReply,
+)
 from orchestrator.store import builds as build_store
 from orchestrator.store.records import BuildRow, RunRow, run_id_of
 
@@ -126,6 +135,38 @@ async def follow_log(
     return EventStream(service.feed.follow(principal, build_id, position), headers=_NOT_KEPT)
 
 
+@router.get("/events")
+async def read_build_events(
+    build_id: str,
+    request: Request,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    attempt: Attempt = None,
+) -> EventsReply:
+    """Give what Gradle noted of its tasks and failures, once the run has ended."""
+    build = await service.desk.get(principal, build_id)
+    run_id = _run_id(build, attempt)
+    await stay_or_go(service.stores, run_id, request)
+    data = await to_thread.run_sync(service.stores.logs.events, run_id)
+    if not data:
+        raise NotFound(
+            f"run {run_id} has no events; the build is {build.outcome or build.state}",
+            code="no_events",
+            hint="They come when Gradle has ended; one that its init script did not reach has none.",
+        )
+    events = await to_thread.run_sync(read_events, data)
+    return EventsReply(
+        build=build_id,
+        gradle=events.gradle,
+        outcome=events.outcome.value,
+        tasks=[
+            TaskReply(path=task.path, outcome=task.outcome, duration_s=task.duration_s)
+            for task in events.tasks
+        ],
+        failures=[[_cause_reply(link) for link in chain] for chain in events.failures],
+    )
+
+
 @router.get("/problems")
 async def list_problems(build_id: str, service: ServiceDep, principal: PrincipalDep) -> ProblemList:
     """Give the problems that the log of an ended run shows, first cause first."""
@@ -138,6 +179,10 @@ async def read_digest(build_id: str, service: ServiceDep, principal: PrincipalDe
     """Give what a person or a model should read first of an ended build."""
     run = await _explained(service, principal, build_id)
     return DigestReply(build=build_id, text=run.digest_text or "", digest=run.digest or {})
+
+
+def _cause_reply(link: CauseLink) -> CauseReply:
+    return CauseReply(type=link.type, message=link.message, file=link.file, line=link.line)
 
 
 def _run_id(build: BuildRow, attempt: int | None) -> str:

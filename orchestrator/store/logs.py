@@ -133,10 +133,28 @@ class LogBook:
                 line += chunk.count(b"\n", counted_to)
         return tuple(found), hits, self._index(run_id).total
 
+    def put_events(self, run_id: str, events: bytes) -> None:
+        """Keep what Gradle's init script noted of a run, whole or not at all."""
+        path = self._events_path(run_id)
+        new = path.with_suffix(".new")
+        new.write_bytes(events)
+        new.replace(path)
+
+    def events(self, run_id: str) -> bytes | None:
+        """Give what Gradle's init script noted of a run; None where that is not here."""
+        try:
+            return self._events_path(run_id).read_bytes()
+        except FileNotFoundError:
+            return None
+
     def remove(self, run_id: str) -> None:
-        """Delete a log."""
+        """Delete the log of a run, and its events."""
         self.path(run_id).unlink(missing_ok=True)
+        self._events_path(run_id).unlink(missing_ok=True)
         self._indexes.pop(run_id, None)
+
+    def _events_path(self, run_id: str) -> Path:
+        return self._folder / f"{run_id}.events.ndjson"
 
     def _reading(self, run_id: str) -> BufferedReader:
         path = self.path(run_id)

@@ -2,7 +2,7 @@
 
 It keeps the promises of the real bridge: one run id is one run, a log is read on from an offset, a
 run is ended by a file that its process watches, every answer comes from what lies in the folder.
-Files named `offline`, `cut` and `wipe` in the phone's folder make it misbehave.
+Files named `offline`, `cut`, `mute` and `wipe` in the phone's folder make it misbehave.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from builder_bridge.build import (
     RunId,
     StateChanged,
 )
-from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, UnknownRun
+from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, ServiceRefused, UnknownRun
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.phone import OpenPhone
@@ -53,6 +53,7 @@ if plan["exit_code"] == 0:
     with open(folder + "/artifacts/0", "wb") as f: f.write(("apk of " + plan["fingerprint"]).encode() * 50)
 with open(folder + "/exit_code.tmp", "w") as f: f.write(str(plan["exit_code"]))
 os.rename(folder + "/exit_code.tmp", folder + "/exit_code")
+with open(folder + "/events.ndjson", "w") as f: f.writelines(json.dumps(e) + "\\n" for e in plan["events"])
 state("done" if plan["exit_code"] == 0 else "failed")
 """
 POLL_S = 0.01
@@ -65,7 +66,24 @@ def plan_of(snapshot: Snapshot) -> dict[str, Any]:
     plan["lines"] = [":app:preBuild", ":app:assembleDebug", "", "BUILD SUCCESSFUL in 1s"]
     if any(file.path == "plan.json" for file in snapshot.files):
         plan.update(json.loads((snapshot.root / "plan.json").read_text()))
-    return plan | {"fingerprint": snapshot.fingerprint}
+    return {"events": _events_of(plan["exit_code"])} | plan | {"fingerprint": snapshot.fingerprint}
+
+
+def _events_of(exit_code: int) -> list[dict[str, Any]]:
+    task = "SUCCESS" if exit_code == 0 else "FAILED"
+    build = "success" if exit_code == 0 else "failed"
+    return [
+        {"event": "started", "gradle": "8.7"},
+        {"event": "task_finished", "task": ":app:preBuild", "outcome": "SUCCESS", "at_ms": 990},
+        {
+            "event": "task_finished",
+            "task": ":app:assembleDebug",
+            "outcome": task,
+            "started_ms": 1000,
+            "at_ms": 4250,
+        },
+        {"event": "finished", "outcome": build},
+    ]
 
 
 class FakePhone:
@@ -154,6 +172,13 @@ class FakePhone:
             ),
             stage_s={"unpack": 0.0, "gradle": 0.1, "collect": 0.0},
         )
+
+    async def events(self, run_id: RunId) -> bytes:
+        self._check()
+        if (self._folder / "mute").exists():
+            raise ServiceRefused(f"{self._folder.name} gives no events")
+        noted = self._run(run_id) / "events.ndjson"
+        return noted.read_bytes() if noted.exists() else b""
 
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> None:
         self._check()

@@ -58,8 +58,8 @@ async def test_what_belongs_to_one_owner_does_not_exist_for_another(start: Start
         build_id = (await running.http.post("/v1/builds", json=body, headers=ann)).json()["id"]
         await running.http.get(f"/v1/builds/{build_id}", params={"wait_s": 20}, headers=ann)
         base = f"/v1/builds/{build_id}"
-        for path in ("", "/log", "/log/lines", "/log/search?pattern=x", "/digest", "/problems", "/artifacts",
-                     "/artifacts/0"):  # fmt: skip
+        for path in ("", "/log", "/log/lines", "/log/search?pattern=x", "/digest", "/problems", "/events",
+                     "/artifacts", "/artifacts/0"):  # fmt: skip
             assert (await running.http.get(base + path, headers=ann)).status_code == 200, path
             assert (await running.http.get(base + path, headers=bob)).status_code == 404, path
         assert (await running.http.get(f"{base}/log/live", headers=bob)).status_code == 404
