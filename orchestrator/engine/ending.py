@@ -129,7 +129,7 @@ def _close(
             cause=ended.get("cause"),
             reason=ended.get("hint"),
             finished_s=now_s,
-            size_bytes=made + stores.logs.size_bytes(build.run_id),
+            size_bytes=made + stores.logs.kept_bytes(build.run_id),
         )
     )
     for url in stores.settings.webhooks.urls:

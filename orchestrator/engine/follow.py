@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from builder_bridge.build import BuildState, LogChunk, StateChanged
 from builder_bridge.errors import BridgeError, UnknownRun
+from builder_bridge.log.frames import FramesFault
 from orchestrator import bell
 from orchestrator.engine import handover
 from orchestrator.engine.handover import Assignment
@@ -131,11 +132,14 @@ async def heal_log(resources: EngineResources, job: Assignment, sha256: str, siz
     logs = resources.stores.logs
 
     def is_right() -> bool:
-        return logs.size_bytes(job.run.id) == size_bytes and logs.sha256(job.run.id) == sha256
+        try:
+            return logs.size_bytes(job.run.id) == size_bytes and logs.sha256(job.run.id) == sha256
+        except FramesFault:
+            return False
 
     if await to_thread.run_sync(is_right):
         return True
-    log.warning("log.differed", size_bytes=logs.size_bytes(job.run.id), wanted_bytes=size_bytes)
+    log.warning("log.differed", kept_bytes=logs.kept_bytes(job.run.id), wanted_bytes=size_bytes)
     await to_thread.run_sync(logs.remove, job.run.id)
     with logs.appending(job.run.id) as writer:
         ended = await _read_to_end(resources, job, writer)

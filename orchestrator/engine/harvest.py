@@ -39,6 +39,7 @@ async def collect(resources: EngineResources, build_id: str, run_id: str) -> dic
         return _given_up(result)
     if not await follow.heal_log(resources, job, result.log_sha256, result.log_size_bytes):
         return {"outcome": Outcome.LOST.value, "cause": "the log that came here is not the phone's"}
+    await to_thread.run_sync(stores.logs.pack, run_id)
     for artifact in result.artifacts:
         fault = await _fetch(resources, job, artifact)
         if fault is not None:

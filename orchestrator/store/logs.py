@@ -2,6 +2,10 @@
 
 A log belongs to a run, not to a build: the size of the file is the offset at which the phone's log
 is read on, so a second attempt must never find the bytes of the first.
+
+A finished log is packed in frames and reads as before. The packed file gets its name when it is
+whole on the disk, and the plain one goes after that: whatever ends the process in between, at least
+one is whole, and where both are there they hold the same and the plain one is read.
 """
 
 import bisect
@@ -17,6 +21,7 @@ import re2
 
 from orchestrator.bell import Bells
 from orchestrator.errors import BadRequest
+from orchestrator.store.packed_file import new_name_of, open_unpacked, pack_file, unpack_file, unpacked_bytes
 
 BLOCK_BYTES = 65_536
 MAX_LINE_BYTES = 64_000
@@ -58,38 +63,56 @@ class LogBook:
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, run_id: str) -> Path:
-        """Say where the log of a run lies, be it there or not."""
+        """Say where the log of a run lies while it grows, be it there or not."""
         return self._folder / f"{run_id}.log"
 
+    def packed_path(self, run_id: str) -> Path:
+        """Say where the log of a run lies once it is packed, be it there or not."""
+        return self._folder / f"{run_id}.log.zst"
+
     def size_bytes(self, run_id: str) -> int:
-        """Give the size so far, 0 where there is no log yet."""
+        """Give the size of the log itself so far, 0 where there is none yet."""
         try:
             return self.path(run_id).stat().st_size
         except FileNotFoundError:
-            return 0
+            try:
+                return unpacked_bytes(self.packed_path(run_id))
+            except FileNotFoundError:
+                return 0
+
+    def kept_bytes(self, run_id: str) -> int:
+        """Give how much of the disk a run's log and events take."""
+        kept = (self.path(run_id), self.packed_path(run_id), self._events_path(run_id))
+        return sum(path.stat().st_size for path in kept if path.exists())
 
     def sha256(self, run_id: str) -> str:
         """Hash the whole log."""
-        path = self.path(run_id)
-        if not path.exists():
-            return hashlib.sha256().hexdigest()
-        with path.open("rb") as file:
+        with self._reading(run_id) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def pack(self, run_id: str) -> None:
+        """Pack a log that is whole; doing it again changes nothing."""
+        path = self.path(run_id)
+        if path.exists():
+            pack_file(path, self.packed_path(run_id))
+            path.unlink()
 
     @contextmanager
     def appending(self, run_id: str) -> Iterator["LogWriter"]:
-        """Open a log for its one writer."""
+        """Open a log for its one writer; a packed one is unpacked first."""
+        packed = self.packed_path(run_id)
+        if packed.exists():
+            if not self.path(run_id).exists():
+                unpack_file(packed, self.path(run_id))
+            packed.unlink()
         with self.path(run_id).open("ab", buffering=0) as file:
             yield LogWriter(file, run_id, self._bells)
 
     def read(self, run_id: str, offset: int, size_bytes: int) -> bytes:
         """Give up to so many bytes from an offset on."""
-        try:
-            with self.path(run_id).open("rb") as file:
-                file.seek(offset)
-                return file.read(size_bytes)
-        except FileNotFoundError:
-            return b""
+        with self._reading(run_id) as file:
+            file.seek(offset)
+            return file.read(size_bytes)
 
     def lines(self, run_id: str, first: int, count: int) -> LinesOfLog:
         """Give lines from `first` on; a negative `first` counts from the end."""
@@ -136,7 +159,7 @@ class LogBook:
     def put_events(self, run_id: str, events: bytes) -> None:
         """Keep what Gradle's init script noted of a run, whole or not at all."""
         path = self._events_path(run_id)
-        new = path.with_suffix(".new")
+        new = new_name_of(path)
         new.write_bytes(events)
         new.replace(path)
 
@@ -149,16 +172,22 @@ class LogBook:
 
     def remove(self, run_id: str) -> None:
         """Delete the log of a run, and its events."""
-        self.path(run_id).unlink(missing_ok=True)
-        self._events_path(run_id).unlink(missing_ok=True)
+        for path in (self.path(run_id), self.packed_path(run_id), self._events_path(run_id)):
+            path.unlink(missing_ok=True)
+            new_name_of(path).unlink(missing_ok=True)
         self._indexes.pop(run_id, None)
 
     def _events_path(self, run_id: str) -> Path:
         return self._folder / f"{run_id}.events.ndjson"
 
     def _reading(self, run_id: str) -> BufferedReader:
-        path = self.path(run_id)
-        return (path if path.exists() else Path("/dev/null")).open("rb")
+        try:
+            return self.path(run_id).open("rb")
+        except FileNotFoundError:
+            try:
+                return open_unpacked(self.packed_path(run_id))
+            except FileNotFoundError:
+                return Path("/dev/null").open("rb")
 
     def _index(self, run_id: str) -> _Index:
         index = self._indexes.pop(run_id, None) or _Index()

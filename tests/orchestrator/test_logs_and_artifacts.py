@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from orchestrator.client import open_client
+from orchestrator.store import builds as build_store
 from tests.orchestrator.conftest import Running, Start
 from tests.orchestrator.test_builds import ended, submit, until
 from tests.orchestrator.workspaces import make_workspace
@@ -74,6 +75,40 @@ async def test_the_client_follows_across_attempts(start: Start, projects: Path) 
             kill_run(running.phones, f"{build_id}-1")
         assert names.count("attempt") == 1
         assert names[-1] == "end"
+
+
+async def test_a_finished_log_is_packed_and_every_way_to_it_gives_the_same(
+    start: Start, projects: Path
+) -> None:
+    lines = [f"line {n} größer ✓ " + "x" * 90 for n in range(15_000)]
+    text = "".join(f"{line}\n" for line in lines)
+    whole = text.encode()
+    async with start("p1") as running:
+        build_id = (await submit(running, make_workspace(projects / "w", lines=lines)))["id"]
+        made = (await ended(running, build_id))["artifacts"]
+        logs = running.service.stores.logs
+        run_id = f"{build_id}-1"
+        assert not logs.path(run_id).exists()
+        assert logs.packed_path(run_id).stat().st_size < len(whole) / 4
+        row = await running.service.stores.database.run(lambda c: build_store.must_get(c, build_id))
+        assert row.size_bytes == made[0]["size_bytes"] + logs.kept_bytes(run_id) < len(whole) / 4
+        url = f"/v1/builds/{build_id}/log"
+        assert (await running.http.get(url)).content == whole
+        middle = len(whole) // 2
+        for header, wanted in (
+            (f"bytes={middle}-{middle + 99}", whole[middle : middle + 100]),
+            ("bytes=-50", whole[-50:]),
+        ):
+            answer = await running.http.get(url, headers={"range": header})
+            assert (answer.status_code, answer.content) == (206, wanted)
+            assert answer.headers["content-range"].endswith(f"/{len(whole)}")
+        assert (await running.http.get(url, params={"offset": middle})).content == whole[middle:]
+        tail = (await running.http.get(f"{url}/lines", params={"first": -2, "count": 2})).json()
+        assert tail == {"first": 14_998, "lines": lines[-2:], "total": 15_000}
+        found = (await running.http.get(f"{url}/search", params={"pattern": "^line 14999 "})).json()
+        assert found == {"lines": [14_999], "hits": 1, "total": 15_000}
+        events = await read_feed(running, build_id, None, 1000)
+        assert "".join(event["data"]["text"] for event in events if event["event"] == "log") == text
 
 
 async def test_lines_tail_and_search_agree_with_the_log(start: Start, projects: Path) -> None:
