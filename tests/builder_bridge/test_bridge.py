@@ -412,7 +412,7 @@ async def test_runs_are_listed_and_cleaned_up(fake_box: Box, new_run: NewRun, tm
             await build(bridge, run_id, workspace)
         assert {status.run_id for status in await bridge.runs()} >= set(ids)
         await bridge.gc(1)
-        assert [status.run_id for status in await bridge.runs()] == [ids[-1]]
+        assert {status.run_id for status in await bridge.runs()} & set(ids) == {ids[-1]}
         await bridge.gc(0)
         assert await bridge.runs() == ()
         assert (await build(bridge, new_run(), workspace)).result.facts["upload"] == "archive"
