@@ -52,6 +52,10 @@ def test_a_service_killed_while_gradle_runs_takes_the_build_up_again(agp_box: Bo
         assert hashlib.sha256(log).hexdigest() == run["log_sha256"]
         assert log.count(b"BUILD SUCCESSFUL") == 1
         assert {"upload", "unpack", "gradle", "collect", "fetch"} <= set(run["stage_s"])
+        events = httpx.get(f"{url}/v1/builds/{build_id}/events").json()
+        seconds = {task["path"]: task["duration_s"] for task in events["tasks"]}
+        assert (events["outcome"], events["failures"]) == ("success", [])
+        assert seconds[":app:assembleDebug"] is not None
         with zipfile.ZipFile(result["files"][0]) as apk:
             assert "classes.dex" in apk.namelist()
     finally:
