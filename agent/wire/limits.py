@@ -5,8 +5,12 @@ dialect sends such arguments up to four times over, each time escaped once more.
 broken or hostile server. What exceeds a limit gives the diagnostic `limit_exceeded`.
 """
 
-MAX_BODY_BYTES = 96 * 1024 * 1024
-"""The whole body of one response; the message ends there as an error."""
+MAX_BODY_BYTES = 256 * 1024 * 1024
+"""The whole body of one response; the message ends there as an error.
+
+Arguments of the greatest length allowed, in fragments of 25 characters, each with an envelope of some 230
+bytes around it, make 170 MiB.
+"""
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
 """One line of the body, or one JSON value spread over several lines; the message ends there as an error."""
