@@ -29,7 +29,10 @@ async def find_key(provider: Provider, environ: Mapping[str, str]) -> str | None
             return key
     if provider.key_optional:
         return None
-    raise KeyMissing(f"no key for {provider.title}: {' and '.join(provider.key_env)} are not set")
+    names = " and ".join(provider.key_env)
+    raise KeyMissing(
+        f"no key for {provider.title}: {names} {'is' if len(provider.key_env) == 1 else 'are'} not set"
+    )
 
 
 async def _from_command(provider: Provider) -> str:

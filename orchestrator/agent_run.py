@@ -124,9 +124,10 @@ async def _choice(settings: Settings, wanted: ModelChoice, stack: AsyncExitStack
         return choose(server.provider, wanted.model or SCRIPTED_MODEL, dialect=wanted.dialect)
     model = wanted.model or settings.agent.model
     name = wanted.provider or settings.agent.provider
-    if model is None or (name is None and wanted.base_url is None):
+    missing = {"provider": name is None and wanted.base_url is None, "model": model is None}
+    if model is None or missing["provider"]:
         raise SettingsFault(
-            "no provider and model are chosen",
+            f"no {' and no '.join(each for each in missing if missing[each])} is chosen",
             hint="Give --provider and --model, or set agent.provider and agent.model; "
             "`pocketbuild providers` lists what is known.",
         )

@@ -16,6 +16,7 @@ from agent.entries import Began
 from agent.message import Dialect
 from agent.runner import Equipment, RunResult, Verify, resume, run
 from agent.transcript import read_transcript
+from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.agent_run import Manners, ModelChoice, equipped, known_runs, new_run_id, run_folder
 from orchestrator.cli import connect, terminal
 from orchestrator.cli.agent_screen import Screen
@@ -77,7 +78,9 @@ class _Order:
 @click.option("--script", type=click.Path(exists=True, dir_okay=False, path_type=Path),
               help="A recorded conversation answers instead of a model; the output says so.")  # fmt: skip
 @click.option("--device", metavar="SERIAL|HOST:PORT", help="The phone to build on; else any that is free.")
-@click.option("--route", metavar="NAME", help="How the prefix is reached, like run_as or shell_dir.")
+@click.option(
+    "--route", type=click.Choice(ROUTE_NAMES), help="How the prefix is reached; the phone keeps it."
+)
 @click.option("--yes", "mode", flag_value="yes", default=True, help="Changes need no approval (default).")
 @click.option("--ask", "mode", flag_value="ask", help="Ask before each change.")
 @click.option("--read-only", "mode", flag_value="read-only", help="Look and build, change nothing.")

@@ -1,6 +1,7 @@
 """`pocketbuild build`: build a workspace on a phone, and bring log and artifacts here."""
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -15,12 +16,14 @@ import click
 from agent.progress import BuildAdvanced, BuildProblemSeen, BuildProgress
 from builder_bridge.build import BuildId
 from builder_bridge.errors import PhoneUnavailable
+from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.cli import connect, terminal
 from orchestrator.cli.terminal import say, seconds, size
 from orchestrator.client import ApiClient, FeedEvent, Refused
 from orchestrator.settings import LoadedSettings, load_settings
 
 PHONE_ANSWER_S = 30.0
+_READ_ON = re.compile(r"read_build_log\([^)]*\)")
 STAGES = ("scan", "upload", "unpack", "gradle", "collect", "fetch", "explain")
 
 
@@ -48,7 +51,9 @@ class BuildOptions:
 @click.option("--clean", is_flag=True, help="Forget what earlier builds of this workspace left on the phone.")
 @click.option("--project-dir", default=".", metavar="DIR", help="The Gradle root inside the workspace.")
 @click.option("--device", metavar="SERIAL|HOST:PORT", help="The phone to build on; else any that is free.")
-@click.option("--route", metavar="NAME", help="How the prefix is reached, like run_as or shell_dir.")
+@click.option(
+    "--route", type=click.Choice(ROUTE_NAMES), help="How the prefix is reached; the phone keeps it."
+)
 @click.option("--deadline", "deadline_s", type=float, default=3600.0, metavar="SECONDS", show_default=True)
 @click.option("--priority", type=click.Choice(["urgent", "normal", "background"]), default="normal")
 @click.option("--force", is_flag=True, help="Build again although this very content was built before.")
@@ -112,11 +117,12 @@ async def _build(loaded: LoadedSettings, options: BuildOptions) -> int:
             wish["phone"] = await named_phone(client, options.device, options.route)
         accepted = await client.submit_workspace(options.workspace, wish)
         build_id = BuildId(accepted["id"])
+        is_over = accepted["state"] == "finished"
         if not options.is_quiet:
-            how = "joined" if accepted["is_joined"] else "submitted"
-            say(f"build {build_id} {how}")
+            say(f"build {build_id} {_how(is_joined=accepted['is_joined'], is_over=is_over)}")
         try:
-            await watch(client, build_id, options)
+            if not is_over:
+                await watch(client, build_id, options)
         except anyio.get_cancelled_exc_class():
             say(f"build {build_id} goes on; run the command again to take it up")
             raise
@@ -124,6 +130,12 @@ async def _build(loaded: LoadedSettings, options: BuildOptions) -> int:
         files = await bring(client, finished, options.output)
         await _tell(client, finished, files, options)
         return exit_code_of(finished)
+
+
+def _how(*, is_joined: bool, is_over: bool) -> str:
+    if is_joined and is_over:
+        return "is of this very content and has ended; --force builds again"
+    return "joined" if is_joined else "submitted"
 
 
 async def named_phone(client: ApiClient, name: str, route: str | None) -> str:
@@ -241,12 +253,16 @@ async def _tell(
         click.echo(json.dumps(result, indent=2))
         return
     if finished["outcome"] != "succeeded":
-        click.echo(await digest_text(client, finished))
+        text = await digest_text(client, finished)
+        # A digest names the agent's tool for reading on; here the log is a file.
+        click.echo(_READ_ON.sub(str(options.output / "build.log"), text))
     for path, artifact in zip(files, finished["artifacts"], strict=True):
         click.echo(f"{path}  {size(artifact['size_bytes'])}  sha256 {artifact['sha256']}")
     run = finished["runs"][-1] if finished["runs"] else None
     if run is not None:
-        say(f"{finished['outcome']} on {run['phone']}; {stages_text(run['stage_s'])}")
+        stages = stages_text(run["stage_s"])
+        way = f" ({run['route']})" if run["route"] else ""
+        say(f"{finished['outcome']} on {run['phone']}{way}{stages and f'; {stages}'}")
 
 
 async def digest_text(client: ApiClient, finished: Mapping[str, Any]) -> str:

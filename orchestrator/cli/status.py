@@ -25,7 +25,10 @@ def status(build_id: str | None, is_json: bool, config: Path | None) -> None:
 async def _status(settings: Settings, build_id: str | None, is_json: bool) -> int:
     url = settings.service_url or connect.running_service(settings.data_dir)
     if url is None:
-        raise ServiceUnreachable(f"no service runs on {settings.data_dir}")
+        raise ServiceUnreachable(
+            f"no service runs on {settings.data_dir}",
+            hint="Start one with `pocketbuild serve`; `pocketbuild build` needs none and tells of its own build.",
+        )
     async with terminal.one_fault(), open_client(url, connect.token_of(settings)) as client:
         if build_id is not None:
             shown = await client.build(build_id)

@@ -77,6 +77,22 @@ def test_a_failed_build_shows_its_digest_and_leaves_with_1(data: Path, tmp_path:
     assert done.returncode == 1
     assert "cannot find symbol" in done.stdout
     assert "failed on p2" in done.stderr
+    assert f"full log: {tmp_path}/o/build.log" in done.stdout
+
+
+def test_a_build_of_the_same_content_is_not_played_back(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "hello", text="twice")
+    first, again = (pocketbuild(data, "build", str(workspace), cwd=tmp_path) for _ in range(2))
+    assert (first.returncode, again.returncode) == (0, 0), again.stderr
+    assert "running" in first.stderr
+    assert "running" not in again.stderr
+    assert "--force builds again" in again.stderr
+    assert again.stdout == first.stdout
+
+
+def test_status_without_a_service_says_how_to_start_one(tmp_path: Path) -> None:
+    done = pocketbuild(tmp_path, "status")
+    assert (done.returncode, "Start one with `pocketbuild serve`" in done.stderr) == (4, True), done.stderr
 
 
 def test_a_phone_that_is_not_there_is_told_instead_of_waited_for(data: Path, tmp_path: Path) -> None:
@@ -117,7 +133,9 @@ def test_status_tells_of_phones_and_builds(data: Path, tmp_path: Path) -> None:
     ("arguments", "code", "said"),
     [
         (("agent", "x", "--provider", "nobody", "--model", "m"), 2, "no provider is called 'nobody'"),
-        (("agent", "x"), 2, "no provider and model are chosen"),
+        (("agent", "x"), 2, "no provider and no model is chosen"),
+        (("agent", "x", "--provider", "openai"), 2, "no model is chosen"),
+        (("build", ".", "--route", "bluetooth"), 2, "'bluetooth' is not one of 'run_as'"),
         (("agent",), 2, "Usage"),
         (("agent", "show", "none"), 3, "there is no run none"),
         (("build", "/nowhere"), 2, "does not exist"),
