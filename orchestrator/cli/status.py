@@ -27,7 +27,7 @@ async def _status(settings: Settings, build_id: str | None, is_json: bool) -> in
     if url is None:
         raise ServiceUnreachable(
             f"no service runs on {settings.data_dir}",
-            hint="Start one with `pocketbuild serve`; `pocketbuild build` needs none and tells of its own build.",
+            hint="Start one with `pocketbuild serve`; `pocketbuild build` and `agent` need none.",
         )
     async with terminal.one_fault(), open_client(url, connect.token_of(settings)) as client:
         if build_id is not None:
