@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from orchestrator.settings import RouteName
+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 TaskPath = Annotated[str, StringConstraints(pattern=r"^[:A-Za-z0-9_.][:A-Za-z0-9_.-]{0,199}$")]
 GradleArgument = Annotated[str, StringConstraints(pattern=r"^-[^\x00-\x1f]{1,999}$")]
@@ -225,7 +227,7 @@ class PhoneRequest(_Body):
 
     address: Text = Field(examples=["192.168.1.20:5555"])
     pool: Name | None = "default"
-    route: Name | None = None
+    route: RouteName | None = None
 
 
 class PhoneReply(_Body):

@@ -27,6 +27,9 @@ PREFIX = "POCKETBUILD_"
 OTHER_PREFIXES = ("POCKETBUILD_BOX_", "POCKETBUILD_REQUIRE_BOX")
 """Variables of the phone in a box and of the tests, which are no settings of the service."""
 
+RouteName = Literal["run_as", "provider", "termux", "shell_dir", "su"]
+"""The names that `builder_bridge.routes.probe` knows, as a type, without loading what speaks to phones."""
+
 
 def default_data_dir() -> Path:
     """Say where data lies when no setting names a folder: the user's own, by the XDG rules."""
@@ -49,7 +52,7 @@ class PhoneSettings(_Group):
 
     address: str
     pool: str | None = "default"
-    route: str | None = None
+    route: RouteName | None = None
 
 
 class Limits(_Group):

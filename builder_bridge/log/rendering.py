@@ -157,7 +157,7 @@ def _since(changes: Changes) -> str:
 
 def _check(task: TaskRun) -> str:
     took = f" took {task.duration_s:.0f} s" if task.duration_s is not None else ""
-    took = " was running" if task.outcome == RUNNING else took
+    took = " (it was running)" if task.outcome == RUNNING else took
     return f'cheaper check: task="{task.path}"{took}'
 
 

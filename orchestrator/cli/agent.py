@@ -125,7 +125,7 @@ def run_command(config: Path | None, **given: Any) -> None:
     terminal.run_async(_run, settings, order)
 
 
-@agent.command()
+@agent.command("list")
 @click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
 def list_runs(config: Path | None) -> None:
     """List the runs that are kept here, newest first."""
@@ -136,9 +136,6 @@ def list_runs(config: Path | None) -> None:
             click.echo(
                 f"{run_id}  {began.provider}/{began.model}  {began.workspace}  {began.assignment[:80]}"
             )
-
-
-agent.add_command(list_runs, "list")
 
 
 @agent.command()

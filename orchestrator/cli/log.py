@@ -65,6 +65,8 @@ def explain(
     write = _WRITERS["json" if as_json else form]
     for file in files:
         name = getattr(file, "name", "<stdin>")
+        if write is _write_text and len(files) > 1:
+            click.echo(f"{name}:")
         click.echo(write(_read(file), name, paths, sources, budget), nl=form != "junit")
 
 

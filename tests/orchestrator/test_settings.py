@@ -1,11 +1,13 @@
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from click.testing import CliRunner
 
+from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.cli.config import config
 from orchestrator.errors import SettingsFault
-from orchestrator.settings import load_settings
+from orchestrator.settings import RouteName, load_settings
 
 
 @pytest.fixture
@@ -58,6 +60,13 @@ def test_an_unknown_variable_names_the_nearest_known_one(
     monkeypatch.setenv("POCKETBUILD_DATA_DIRR", "/x")
     with pytest.raises(SettingsFault, match="did you mean POCKETBUILD_DATA_DIR"):
         load_settings()
+
+
+def test_a_route_in_the_settings_is_one_that_the_bridge_knows(write: Path) -> None:
+    assert get_args(RouteName) == ROUTE_NAMES
+    write.write_text('[[phones]]\naddress = "p1"\nroute = "bluetooth"\n')
+    with pytest.raises(SettingsFault, match="route"):
+        load_settings(write)
 
 
 def test_a_file_that_is_named_must_exist(write: Path) -> None:

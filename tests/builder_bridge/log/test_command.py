@@ -33,6 +33,16 @@ def test_the_json_form_is_one_object_a_line_for_each_file(log_file: Path) -> Non
     )
 
 
+def test_the_text_of_several_files_names_each(log_file: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.log"
+    other.write_text(TEXT)
+    done = CliRunner().invoke(log, ["explain", str(log_file), str(other)])
+    assert [line for line in done.output.splitlines() if line.endswith(".log:")] == [
+        f"{log_file}:",
+        f"{other}:",
+    ]
+
+
 def test_a_dash_is_standard_input() -> None:
     done = CliRunner().invoke(log, ["explain", "--json", "-"], input=TEXT)
     assert len(json.loads(done.output)["problems"]) == 2
