@@ -49,4 +49,9 @@ async def test_a_real_build_comes_back_whole_and_leaves_the_workspace_as_it_was(
         assert {artifact.path for artifact in repeated.artifacts} == {
             artifact.path for artifact in result.artifacts
         }
+        less = RunId(f"{run_id}-3")
+        await bridge.submit(less, BuildSpec(tasks=("preBuild",)), snapshot)
+        assert (await bridge.result(less)).artifacts == (), (
+            "packages of an earlier build were given as its own"
+        )
     assert scan(WORKSPACES / workspace).fingerprint == snapshot.fingerprint
