@@ -44,17 +44,21 @@ class MainJob:
         return subprocess.run(shell_command(self.box, line), capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def main_job(agp_box: Box, tmp_path_factory: pytest.TempPathFactory) -> MainJob:
-    out = tmp_path_factory.mktemp("main-job")
+def run_main_job(box: Box, out: Path, sample: str) -> MainJob:
+    where = ["--device", box.serial, "--out", out / "demo"]
     done = subprocess.run(
-        [sys.executable, ROOT / "scripts/demo/demo.py", "--device", agp_box.serial, "--out", out / "demo"],
+        [sys.executable, ROOT / "scripts/demo/demo.py", "--sample", sample, *where],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return MainJob(out / "demo", done.stdout, agp_box)
+    return MainJob(out / "demo", done.stdout, box)
+
+
+@pytest.fixture(scope="module")
+def main_job(agp_box: Box, tmp_path_factory: pytest.TempPathFactory) -> MainJob:
+    return run_main_job(agp_box, tmp_path_factory.mktemp("main-job"), "hello")
 
 
 def test_the_run_says_that_a_script_answered(main_job: MainJob) -> None:
@@ -62,11 +66,15 @@ def test_the_run_says_that_a_script_answered(main_job: MainJob) -> None:
 
 
 def test_the_agent_repairs_the_line_and_ends_green(main_job: MainJob) -> None:
-    sample = ROOT / "tests/workspaces/hello"
-    repaired = {p.relative_to(sample): p.read_bytes() for p in sample.rglob("*") if p.is_file()}
-    workspace = main_job.out / "workspace"
-    assert {p.relative_to(workspace): p.read_bytes() for p in workspace.rglob("*") if p.is_file()} == repaired
+    assert files_of(main_job.out / "workspace") == files_of(ROOT / "tests/workspaces/hello")
     assert "green" in main_job.printed
+
+
+def test_the_agent_repairs_a_library_and_both_flavors_build(agp_box: Box, tmp_path: Path) -> None:
+    job = run_main_job(agp_box, tmp_path, "greeter")
+    assert files_of(job.out / "workspace") == files_of(ROOT / "tests/workspaces/greeter")
+    made = {apk.name for apk in (job.out / "built").glob("*.apk")}
+    assert made == {"app-free-debug.apk", "app-paid-debug.apk"}
 
 
 def test_apksigner_accepts_the_apk(main_job: MainJob) -> None:
@@ -112,6 +120,10 @@ def methods_of(dex: bytes) -> set[tuple[str, str]]:
     strings = [string(start) for (start,) in numbers("<I", 0x38, 4)]
     types = [strings[index] for (index,) in numbers("<I", 0x40, 4)]
     return {(types[owner], strings[name]) for owner, _, name in numbers("<HHI", 0x58, 8)}
+
+
+def files_of(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _has(run: Path, apk: Path) -> bool:

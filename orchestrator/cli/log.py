@@ -17,6 +17,7 @@ from builder_bridge.log.problem import LogReport
 from builder_bridge.log.reader import LogReader
 from builder_bridge.log.rendering import DEFAULT_BUDGET_CHARS, problem_to_json
 from builder_bridge.log.sarif import to_sarif
+from orchestrator.cli.log_reports import read_results, with_reports
 
 _CHUNK_BYTES = 1 << 18
 _MAX_SOURCE_BYTES = 4 << 20
@@ -48,6 +49,11 @@ def log() -> None:
 @click.option(
     "--root", "roots", multiple=True, help="Where the project lay when it was built; may be repeated."
 )
+@click.option(
+    "--reports",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder with the build's own reports: tests, lint's SARIF, problems, events.",
+)
 def explain(
     files: tuple[BinaryIO, ...],
     as_json: bool,
@@ -55,6 +61,7 @@ def explain(
     budget: int,
     workspace: Path | None,
     roots: tuple[str, ...],
+    reports: Path | None,
 ) -> None:
     """Say what failed in the build logs FILE..., where and why; - is standard input.
 
@@ -67,7 +74,13 @@ def explain(
         name = getattr(file, "name", "<stdin>")
         if write is _write_text and len(files) > 1:
             click.echo(f"{name}:")
-        click.echo(write(_read(file), name, paths, sources, budget), nl=form != "junit")
+        report = _read(file)
+        if reports:
+            report = with_reports(report, reports)
+        if reports and write is _write_junit:
+            click.echo(to_junit(read_results(reports) or results_of(report), name), nl=False)
+        else:
+            click.echo(write(report, name, paths, sources, budget), nl=form != "junit")
 
 
 def _read(file: BinaryIO) -> LogReport:

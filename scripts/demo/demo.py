@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests" / "workspaces"
-SCRIPT = ROOT / "scripts" / "demo" / "hello.script.toml"
+SCRIPTS = ROOT / "scripts" / "demo"
 COMMAND = ROOT / ".venv" / "bin" / "pocketbuild"
 BOX = "demo"
 ASSIGNMENT = "The app in this workspace does not build. Find out why, repair it, and build it."
@@ -21,7 +21,7 @@ started_s = time.monotonic()
 
 def main() -> int:
     options = parse_options()
-    plant_fault(options.out / "workspace")
+    plant_fault(options.sample, options.out / "workspace")
     device, is_ours = (options.device, False) if options.device else box_up(options)
     try:
         repair(device, options)
@@ -41,6 +41,9 @@ def parse_options() -> argparse.Namespace:
     )
     parser.add_argument("--provider", metavar="NAME", help="a model provider, instead of the recorded script")
     parser.add_argument("--model", metavar="ID", help="which of the provider's models")
+    parser.add_argument(
+        "--sample", choices=["hello", "greeter"], default="hello", help="which project to break"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the box up")
     parser.add_argument(
         "--out", type=Path, default=ROOT / "out" / "demo", help="where everything goes; emptied first"
@@ -48,12 +51,12 @@ def parse_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def plant_fault(workspace: Path) -> None:
+def plant_fault(sample: str, workspace: Path) -> None:
     """Copy the sample and break it as its fault file says."""
-    step("Copying the sample project hello and planting a compile error in it")
+    step(f"Copying the sample project {sample} and planting a compile error in it")
     shutil.rmtree(workspace.parent, ignore_errors=True)
-    shutil.copytree(SAMPLES / "hello", workspace)
-    fault = json.loads((SAMPLES / "hello.fault.json").read_text())
+    shutil.copytree(SAMPLES / sample, workspace)
+    fault = json.loads((SAMPLES / f"{sample}.fault.json").read_text())
     broken = workspace / fault["path"]
     text = broken.read_text()
     assert text.count(fault["find"]) == 1
@@ -80,7 +83,7 @@ def repair(device: str, options: argparse.Namespace) -> None:
         brain += ["--model", options.model] if options.model else []
     else:
         step(f"Letting a recorded script play the model (no model is asked); builds run on {device}")
-        brain = ["--script", str(SCRIPT)]
+        brain = ["--script", str(SCRIPTS / f"{options.sample}.script.toml")]
     workspace = ["--workspace", str(options.out / "workspace")]
     pocketbuild(options, "agent", "run", ASSIGNMENT, *workspace, *brain, *phone(device, options))
 
