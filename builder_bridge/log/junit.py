@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
-from builder_bridge.log.problem import LogReport, Problem, Severity, Tool
+from builder_bridge.log.problem import LogReport, Outcome, Problem, Severity, Tool
 from builder_bridge.log.problems import unit_test
 from builder_bridge.log.problems.finding import Finding
 
@@ -104,12 +104,22 @@ def _seconds(text: str | None) -> float | None:
 
 
 def results_of(report: LogReport) -> list[TestResult]:
-    """Give the failed tests that a console log names; it does not name those that passed."""
+    """Give the failed tests that a console log names; it does not name those that passed.
+
+    A build that failed otherwise is one failed result for each other failed task, for a file without
+    failures would be read as success.
+    """
     results = []
     for problem in report.problems:
         if problem.tool is Tool.TEST:
             class_name, _, name = problem.gist.partition(" > ")
             results.append(TestResult(class_name, name, "failed", None, None, problem.message))
+    if report.outcome is Outcome.FAILED and not results:
+        detail = "\n".join(problem.gist for problem in report.errors)[:MAX_DETAIL_CHARS]
+        for task in report.failed_tasks or ("build",):
+            results.append(
+                TestResult("gradle", task, "failed", None, f"the build failed: {report.kind}", detail)
+            )
     return results
 
 

@@ -48,7 +48,10 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument(
         "--out", type=Path, default=ROOT / "out" / "demo", help="where everything goes; emptied first"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    if bool(options.provider) != bool(options.model):
+        parser.error("--provider and --model go together")
+    return options
 
 
 def plant_fault(sample: str, workspace: Path) -> None:
@@ -79,8 +82,7 @@ def box_up(options: argparse.Namespace) -> tuple[str, bool]:
 def repair(device: str, options: argparse.Namespace) -> None:
     if options.provider:
         step(f"Letting {options.provider} work on it; builds run on {device}")
-        brain = ["--provider", options.provider]
-        brain += ["--model", options.model] if options.model else []
+        brain = ["--provider", options.provider, "--model", options.model]
     else:
         step(f"Letting a recorded script play the model (no model is asked); builds run on {device}")
         brain = ["--script", str(SCRIPTS / f"{options.sample}.script.toml")]

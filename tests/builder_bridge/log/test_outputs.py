@@ -77,6 +77,13 @@ def test_a_failed_test_of_the_log_is_a_failed_case_of_junit() -> None:
     assert root.get("failures") == "2"
 
 
+def test_a_build_that_failed_before_its_tests_is_never_a_junit_file_without_failures() -> None:
+    report = read_case(CASES / "buildlog" / "javac-errors-with-carets.json")
+    root = ET.fromstring(to_junit(results_of(report)))
+    assert [case.get("name") for case in root.iter("testcase")] == [":app:compileDebugJavaWithJavac"]
+    assert root.get("failures") == "1"
+
+
 TEST_XML = b"""<?xml version="1.0" encoding="UTF-8"?>
 <testsuite name="net.acme.FlameTest" tests="3" skipped="1" failures="1" errors="0" time="0.05">
   <properties/>
