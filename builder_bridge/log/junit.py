@@ -116,10 +116,11 @@ def results_of(report: LogReport) -> list[TestResult]:
             results.append(TestResult(class_name, name, "failed", None, None, problem.message))
     if report.outcome is Outcome.FAILED and not results:
         detail = "\n".join(problem.gist for problem in report.errors)[:MAX_DETAIL_CHARS]
-        for task in report.failed_tasks or ("build",):
-            results.append(
-                TestResult("gradle", task, "failed", None, f"the build failed: {report.kind}", detail)
-            )
+        message = f"the build failed: {report.kind}"
+        results = [
+            TestResult("gradle", task, "failed", None, message, detail)
+            for task in report.failed_tasks or ("build",)
+        ]
     return results
 
 
