@@ -8,11 +8,12 @@ from functools import cache
 from typing import Any
 
 from agent.message import JsonObject
+from agent.wire.answer_index import AnswerIndex
 from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft
 from agent.wire.failure import named_failure, told_failure
 from agent.wire.json_path import put
-from agent.wire.scalars import identifier, whole_number
+from agent.wire.scalars import identifier
 
 _COUNTS = {
     "promptTokenCount": "input",
@@ -30,7 +31,7 @@ class Decoder:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
-        self._index: int | None = None
+        self._answer = AnswerIndex(self._begin_anew)
         self._open: CallDraft | None = None
         self._arguments: JsonObject = {}
         self._strings: dict[str, list[str]] = {}
@@ -39,7 +40,7 @@ class Decoder:
         """Take one event."""
         candidates = event.get("candidates")
         for candidate in candidates if isinstance(candidates, list) else []:
-            if isinstance(candidate, dict) and self._selects(candidate):
+            if isinstance(candidate, dict) and self._answer.selects(candidate.get("index")):
                 self._take_candidate(candidate)
         if isinstance(usage := _get(event, "usageMetadata"), dict):
             for key, kind in _COUNTS.items():
@@ -63,18 +64,9 @@ class Decoder:
             self._open.refusal = "were still coming when the response ended"
             self._end_call()
 
-    def _selects(self, candidate: JsonObject) -> bool:
-        """Whether the candidate belongs to the answer that is read: the lowest counts."""
-        index = whole_number(candidate.get("index"))
-        if index is None or index == self._index:
-            return True
-        if self._index is not None and index > self._index:
-            return False
-        if self._index is not None:
-            self._assembly.restart()
-            self._open = None
-        self._index = index
-        return True
+    def _begin_anew(self) -> None:
+        self._assembly.restart()
+        self._open = None
 
     def _take_candidate(self, candidate: JsonObject) -> None:
         content = candidate.get("content")

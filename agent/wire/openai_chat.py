@@ -7,11 +7,11 @@ choices without an index, an envelope around it all, thinking under four names, 
 from typing import Any
 
 from agent.message import JsonObject
+from agent.wire.answer_index import AnswerIndex
 from agent.wire.assemble import Assembly
 from agent.wire.failure import describe, named_failure, told_failure
 from agent.wire.openai_calls import CallRoutes
 from agent.wire.reasoning_details import ReasoningDetails
-from agent.wire.scalars import whole_number
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "thinking", "thought", "reasoning_text")
 _ENVELOPES = ("data", "result", "response", "body", "output")
@@ -29,7 +29,7 @@ class Decoder:
         self._assembly = assembly
         self._routes = CallRoutes(assembly)
         self._details = ReasoningDetails()
-        self._index: int | None = None
+        self._answer = AnswerIndex(self._begin_anew)
         self._repeat: JsonObject = {}
         self._has_streamed = False
         self._has_details_alone = False
@@ -92,7 +92,7 @@ class Decoder:
 
     def _take_choice(self, choice: JsonObject) -> None:
         index, delta = choice.get("index"), choice.get("delta")
-        if index != self._index and not self._selects(choice):
+        if index != self._answer.value and not self._answer.selects(index):
             return
         if type(delta) is dict:
             if len(delta) == 1:
@@ -132,18 +132,9 @@ class Decoder:
         if failure := named_failure({"error": choice.get("error")}):
             self._assembly.fail(failure)
 
-    def _selects(self, choice: JsonObject) -> bool:
-        """Whether a choice belongs to the answer that is read: those without an index do, else the lowest."""
-        index = whole_number(choice.get("index"))
-        if index is None or index == self._index:
-            return True
-        if self._index is not None and index > self._index:
-            return False
-        if self._index is not None:
-            self._assembly.restart()
-            self._routes = CallRoutes(self._assembly)
-        self._index = index
-        return True
+    def _begin_anew(self) -> None:
+        self._assembly.restart()
+        self._routes = CallRoutes(self._assembly)
 
     def _take_delta(self, delta: JsonObject, *, is_whole: bool = False) -> None:
         """Take what a delta holds; in one delta thinking comes before text, and text before calls."""
