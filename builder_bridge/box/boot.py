@@ -85,7 +85,7 @@ def halt(box: Box) -> None:
     """End a box's init, and with it all in the box, and take down its network."""
     kill(box.init)
     if box.mtu_1500:
-        network.disconnect_namespace(f"pocketbuild-{box.name}")
+        network.disconnect_namespace(box.name)
 
 
 def _write_boot_files(box: Box) -> None:

@@ -46,10 +46,9 @@ def is_free(port: int) -> bool:
 
 def connect_namespace(box_name: str) -> Link:
     """Make a network namespace with a link of MTU 1500 to this host, on a free /30 network."""
-    mark = hashlib.sha256(box_name.encode()).hexdigest()[:8]
-    namespace, host_end = f"pocketbuild-{box_name}", f"pb{mark}"
+    namespace, host_end = _namespace(box_name), _host_end(box_name)
     why = f"Making the network of box {box_name}"
-    disconnect_namespace(namespace)
+    disconnect_namespace(box_name)
     with locked("network"):
         network = next(_free_networks(), None)
         if network is None:
@@ -58,23 +57,7 @@ def connect_namespace(box_name: str) -> Link:
         ip = ["ip", "-netns", namespace]
         for command in (
             ["ip", "netns", "add", namespace],
-            [
-                "ip",
-                "link",
-                "add",
-                host_end,
-                "mtu",
-                "1500",
-                "type",
-                "veth",
-                "peer",
-                "name",
-                "eth0",
-                "mtu",
-                "1500",
-                "netns",
-                namespace,
-            ],
+            [*f"ip link add {host_end} mtu 1500 type veth peer name eth0 mtu 1500 netns".split(), namespace],
             ["ip", "addr", "add", f"{host_address}/30", "dev", host_end],
             ["ip", "link", "set", host_end, "up"],
             [*ip, "addr", "add", f"{box_address}/30", "dev", "eth0"],
@@ -85,10 +68,29 @@ def connect_namespace(box_name: str) -> Link:
     return Link(namespace, host_end, host_address, box_address)
 
 
-def disconnect_namespace(namespace: str) -> None:
-    """Remove a namespace made here, and its link with it; none is fine."""
+def disconnect_namespace(box_name: str) -> None:
+    """Remove the namespace of a box and its link; none is fine.
+
+    The link is removed by its own name, and first: the kernel ends a namespace in its own time, and a
+    link that waits for that holds its name against the next one of this box.
+    """
+    namespace, host_end = _namespace(box_name), _host_end(box_name)
+    if Path("/sys/class/net", host_end).exists():
+        try:
+            run(["ip", "link", "del", host_end], why=f"Removing the link {host_end} of box {box_name}")
+        except BoxFault:
+            if Path("/sys/class/net", host_end).exists():
+                raise
     if Path("/run/netns", namespace).exists():
         run(["ip", "netns", "del", namespace], why=f"Removing the network namespace {namespace}")
+
+
+def _namespace(box_name: str) -> str:
+    return f"pocketbuild-{box_name}"
+
+
+def _host_end(box_name: str) -> str:
+    return f"pb{hashlib.sha256(box_name.encode()).hexdigest()[:8]}"
 
 
 def listens(pids: list[int], port: int) -> bool:

@@ -201,3 +201,17 @@ async def test_behind_a_link_of_mtu_1500_adbd_has_an_address_of_its_own(box_fact
     assert await said(again, "echo back") == "back"
     remove(box.name)
     assert not has_namespace(box)
+
+
+async def test_a_namespace_that_outlives_its_box_keeps_no_link_from_the_next_start(
+    box_factory: BoxFactory,
+) -> None:
+    box = box_factory(mtu_1500=True)
+    keeper = ["ip", "netns", "exec", f"pocketbuild-{box.name}", "sh", "-c", "echo inside; exec cat"]
+    async with await anyio.open_process(keeper) as inside:
+        assert inside.stdout is not None
+        assert await inside.stdout.receive() == b"inside\n"
+        again = reboot(box.name)
+        assert await said(again, "echo back") == "back"
+        assert inside.returncode is None
+        inside.kill()
