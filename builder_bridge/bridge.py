@@ -12,10 +12,11 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import anyio
 import structlog
 from anyio.to_thread import run_sync
 
-from builder_bridge.adb import AdbConnection
+from builder_bridge.adb import AdbConnection, shell
 from builder_bridge.build import (
     Artifact,
     BuildEvent,
@@ -42,6 +43,7 @@ from builder_bridge.handoff import (
     parse,
     to_result,
 )
+from builder_bridge.health import ASK, Health, read_health
 from builder_bridge.plan import make_plan, request_digest
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.prefix.fit import require_fit
@@ -56,6 +58,7 @@ log = structlog.get_logger()
 
 DEFAULT_ROUTES = ("run_as", "shell_dir")
 _NOTE_CODES = frozenset({"rewritten", "materialised", "dangling_link", "unreadable", "not_a_file"})
+_HEALTH_LIMIT_S = 10.0
 _MAX_NOTES = 20
 _MAX_VERDICTS = 20
 
@@ -108,6 +111,13 @@ class Bridge:
         """Ask what the prefix is and has, and how the phone is doing now."""
         self._contract = parse(await self._route.call("info"), Contract)
         return self._contract
+
+    async def health(self) -> Health:
+        """Ask Android for battery, heat and storage; what it does not tell within 10 s is unknown."""
+        with anyio.move_on_after(_HEALTH_LIMIT_S):
+            told = await shell.run(self._adb, ASK)
+            return read_health(told.stdout.decode("utf-8", "replace"))
+        return Health()
 
     async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> RunIdentity | BuildState:
         """Hand a workspace over and start its build; gives the identity of the process that builds.

@@ -7,12 +7,23 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from orchestrator.engine.placement import standing
 from orchestrator.engine.resources import Stores
+from orchestrator.settings import PhoneCare
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
 from orchestrator.store.tables import artifacts, builds, runs
 
 _METHODS = frozenset({"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"})
+_HEALTH = {
+    "battery_percent": "Charge of the phone's battery.",
+    "is_charging": "Whether the phone's battery fills.",
+    "heat_celsius": "Heat of the phone's battery.",
+    "thermal_status": "Android's thermal state, 0 (none) to 6 (shutdown).",
+    "free_bytes": "Free storage of the phone.",
+}
+"""What phones tell of their health, by name; a phone has no sample of what it does not tell."""
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -31,6 +42,10 @@ class Metrics:
             "pocketbuild_builds", "Builds by state and outcome.", ["state", "outcome"], registry=self.registry
         )
         self._phones = Gauge("pocketbuild_phones", "Phones by state.", ["state"], registry=self.registry)
+        self._health = {
+            name: Gauge(f"pocketbuild_phone_{name}", what, ["phone"], registry=self.registry)
+            for name, what in _HEALTH.items()
+        }
         self._oldest = Gauge(
             "pocketbuild_oldest_queued_seconds", "Age of the oldest build that waits.", registry=self.registry
         )
@@ -46,16 +61,20 @@ class Metrics:
 
     async def scrape(self, stores: Stores, now_s: float) -> bytes:
         """Read the database and give everything in Prometheus' text form."""
-        await stores.database.run(lambda connection: self._read(connection, now_s))
+        await stores.database.run(lambda c: self._read(c, stores.settings.care, now_s))
         return generate_latest(self.registry)
 
-    def _read(self, connection: sa.Connection, now_s: float) -> None:
+    def _read(self, connection: sa.Connection, care: PhoneCare, now_s: float) -> None:
         self._builds.clear()
         for (state, outcome), count in build_store.count_by_state(connection).items():
             self._builds.labels(state, outcome).set(count)
-        self._phones.clear()
+        for gauge in (self._phones, *self._health.values()):
+            gauge.clear()
         for phone in phone_store.list_all(connection):
-            self._phones.labels("busy" if phone.build_id else phone.state).inc()
+            self._phones.labels(standing(phone, care)).inc()
+            for name, value in (phone.health or {}).items():
+                if name in _HEALTH and value is not None:
+                    self._health[name].labels(phone.address).set(value)
         oldest = connection.execute(
             sa.select(sa.func.min(builds.c.created_s)).where(builds.c.state == "queued")
         )

@@ -76,8 +76,8 @@ def artifact_reply(artifact: ArtifactRow) -> ArtifactReply:
     )
 
 
-def phone_reply(phone: PhoneRow, build: str | None) -> PhoneReply:
-    """Show a phone; `build` is the id of its build where the reader may know it."""
+def phone_reply(phone: PhoneRow, build: str | None, resting: str | None) -> PhoneReply:
+    """Show a phone; `build` is the id of its build where the reader may know it, `resting` why it rests."""
     return PhoneReply(
         address=phone.address,
         serial=phone.serial,
@@ -88,6 +88,7 @@ def phone_reply(phone: PhoneRow, build: str | None) -> PhoneReply:
         reason=phone.reason,
         build=build,
         is_busy=phone.build_id is not None,
+        resting=resting,
         contract=phone.contract,
         health=phone.health,
         seen=moment(phone.seen_s),

@@ -242,8 +242,12 @@ class PhoneReply(_Body):
     reason: str | None
     build: str | None = Field(description="The build that holds it; hidden where it is another owner's.")
     is_busy: bool
+    resting: str | None = Field(description="Why it gets no build until it is better; null where it is well.")
     contract: dict[str, Any] | None
-    health: dict[str, Any] | None
+    health: dict[str, Any] | None = Field(
+        description="battery_percent, is_charging, heat_celsius, thermal_status (0 to 6), free_bytes, "
+        "free_memory_bytes; what it does not tell is null, and named in `unknown`."
+    )
     seen: datetime | None
 
 

@@ -90,10 +90,12 @@ class PhoneCare(_Group):
     """When a phone is left alone, and how long a vanished one is waited for."""
 
     probe_every_s: float = Field(default=30.0, gt=0)
+    health_every_s: float = Field(default=60.0, gt=0)
     gone_after_s: float = Field(default=900.0, gt=0)
     reconnect_max_s: float = Field(default=10.0, gt=0)
     min_battery_percent: int = Field(default=15, ge=0, le=100)
     max_heat_celsius: float = 45.0
+    max_thermal_status: int = Field(default=2, ge=0, le=6)
     min_free_bytes: int = Field(default=512 * 2**20, ge=0)
 
 

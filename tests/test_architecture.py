@@ -20,6 +20,7 @@ SANS_IO = [
     "builder_bridge/build.py",
     "builder_bridge/death.py",
     "builder_bridge/handoff.py",
+    "builder_bridge/health.py",
     "builder_bridge/plan.py",
     "builder_bridge/workspace/preflight.py",
     "builder_bridge/adb/compression.py",

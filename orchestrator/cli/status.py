@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from builder_bridge.health import THERMAL_WORDS
 from orchestrator.cli import connect, terminal
 from orchestrator.client import JsonObject, open_client
 from orchestrator.errors import ServiceUnreachable
@@ -48,12 +49,36 @@ def _tell_service(shown: JsonObject) -> None:
     click.echo(f"service at {shown['url']}")
     for phone in shown["phones"]:
         doing = f"builds {phone['build'] or 'for somebody else'}" if phone["is_busy"] else phone["state"]
+        if doing == "online" and phone["resting"]:
+            doing = f"rests: {phone['resting']}"
         reason = f": {phone['reason']}" if phone["reason"] else ""
         click.echo(f"phone {phone['address']}  pool {phone['pool'] or '-'}  {doing}{reason}")
+        if phone["health"] and phone["state"] == "online":
+            click.echo(f"  {health_text(phone['health'])}")
     for build in shown["builds"]:
         state = build["outcome"] or f"{build['state']} ({build['stage']})"
         reason = f"  {build['reason']}" if build["reason"] else ""
         click.echo(f"build {build['id']}  {build['project']}  {build['owner']}  {state}{reason}")
+
+
+def health_text(health: JsonObject) -> str:
+    """Say how a phone feels, and what it does not tell."""
+    told = []
+    if health.get("battery_percent") is not None:
+        filling = {"True": " and charging", "False": " and not charging"}.get(
+            str(health.get("is_charging")), ""
+        )
+        told.append(f"battery {health['battery_percent']} %{filling}")
+    if health.get("heat_celsius") is not None:
+        told.append(f"{health['heat_celsius']:.0f} °C")
+    if health.get("thermal_status") is not None:
+        told.append(f"thermal status {THERMAL_WORDS[health['thermal_status']]}")
+    if health.get("free_bytes") is not None:
+        told.append(f"{terminal.size(health['free_bytes'])} free")
+    if health.get("is_set_by_hand"):
+        told.append("held at these values by hand")
+    unknown = health.get("unknown")
+    return "; ".join([*told, f"unknown: {', '.join(unknown)}"] if unknown else told)
 
 
 def _tell_build(build: JsonObject) -> None:

@@ -44,6 +44,8 @@ class Dispatcher:
         for placement in placing.placements:
             log.info("build.placed", build_id=placement.build_id, serial=placement.address)
             stores.ring_build(placement.build_id)
+        if placing.is_health_awaited:
+            stores.bells.ring("phones")
         host = self._resources.host_id
         held = await stores.database.run(lambda c: lease.held_by_host(c, host))
         for phone, build in held:

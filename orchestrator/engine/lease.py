@@ -28,7 +28,7 @@ def take(connection: sa.Connection, care: PhoneCare, now_s: float) -> Placing:
     running = sa.select(builds.c.owner, sa.func.count()).where(builds.c.state == Phase.RUNNING.value)
     counts = connection.execute(running.group_by(builds.c.owner)).all()
     under_way = {row[0]: row[1] for row in counts}
-    placing = place(waiting, all_phones(connection), under_way, care)
+    placing = place(waiting, all_phones(connection), under_way, care, now_s)
     by_id = {build.id: build for build in waiting}
     for placement in placing.placements:
         _hold(connection, by_id[placement.build_id], placement, now_s)

@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 
 from builder_bridge.build import Artifact, BuildEvent, BuildResult, BuildSpec, RunId
 from builder_bridge.errors import BridgeError, PhoneLost
+from builder_bridge.health import Health
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.snapshot import Snapshot
 
@@ -32,6 +33,10 @@ class PhonePort(Protocol):
 
     async def info(self) -> Contract:
         """Give the prefix's contract and how the phone is now."""
+        ...
+
+    async def health(self) -> Health:
+        """Ask how the phone feels: battery, heat, storage."""
         ...
 
     async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:

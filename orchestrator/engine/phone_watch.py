@@ -1,10 +1,12 @@
 """Knows how the phones of this host are: whether they answer, what they offer, how they feel.
 
-A phone in use is left alone; its build tells more than a probe. A phone with a fenced run is
-cleared of it before anything else may use it.
+A phone in use is left alone; its build tells more than a probe. When it is free again, its health
+is the first thing asked. A phone with a fenced run is cleared of it before anything else may use it.
 """
 
 import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import anyio
@@ -12,11 +14,13 @@ import structlog
 
 from builder_bridge.build import RunId
 from builder_bridge.errors import BridgeError, UnknownRun
+from builder_bridge.health import Health
 from builder_bridge.prefix.contract import Contract
 from orchestrator import bell
 from orchestrator.engine import lease
 from orchestrator.engine.outage import outlast_outages
 from orchestrator.engine.phone import PhonePort
+from orchestrator.engine.placement import is_fresh
 from orchestrator.engine.resources import EngineResources
 from orchestrator.store import phones as phone_store
 from orchestrator.store.records import PhoneRow
@@ -64,22 +68,39 @@ class PhoneWatch:
                     else min(OFFLINE_PROBE_S, care.probe_every_s)
                 )
                 wait_s = (phone.seen_s or 0) + every_s - now_s if phone.state != "unknown" else 0.0
-                if wait_s <= 0 or phone.stop_run is not None:
-                    probes.start_soon(self._probe, phone)
+                is_felt = is_fresh(phone, now_s, care.health_every_s)
+                if phone.state == "online" and phone.stop_run is None and not is_felt:
+                    # A build may wait for this answer, so nothing else is asked along with it.
+                    probes.start_soon(self._probe, phone, self._feel)
+                    wait_s = min(every_s, care.health_every_s)
+                elif wait_s <= 0 or phone.stop_run is not None:
+                    probes.start_soon(self._probe, phone, self._look)
                     wait_s = every_s
                 due_s = min(due_s, wait_s)
         return max(0.05, due_s)
 
-    async def _probe(self, phone: PhoneRow) -> None:
+    async def _feel(self, phone: PhoneRow, port: PhonePort) -> dict[str, Any]:
+        """Ask how a phone feels, and nothing else."""
+        return {"health": felt(await port.health(), time.time(), phone.health or {})}
+
+    async def _look(self, phone: PhoneRow, port: PhonePort) -> dict[str, Any]:
+        """Clear a phone of a fenced run, then ask what it offers; its health where that is due."""
+        if phone.stop_run is not None:
+            await self._clear(phone, port)
+        values = described(await port.info())
+        now_s, known = time.time(), phone.health or {}
+        if not is_fresh(phone, now_s, self._resources.stores.settings.care.health_every_s):
+            known = felt(await port.health(), now_s, known)
+        return {**values, "health": with_prefix(known, values["health"])}
+
+    async def _probe(self, phone: PhoneRow, ask: "Ask") -> None:
         stores = self._resources.stores
         values: dict[str, Any] = {}
         try:
             with anyio.fail_after(PROBE_LIMIT_S):
                 async with self._resources.lines.use(phone.address, phone.route) as port:
-                    if phone.stop_run is not None:
-                        await self._clear(phone, port)
                     values = {"state": "online", "reason": None, "serial": port.serial}
-                    values |= described(await port.info())
+                    values |= await ask(phone, port)
         except BridgeError as fault:
             values = {"state": "offline", "reason": str(fault)}
         except TimeoutError:
@@ -91,7 +112,7 @@ class PhoneWatch:
             log.info(
                 "phone.state_changed", serial=phone.address, state=values["state"], reason=values["reason"]
             )
-            stores.bells.ring("builds")
+        stores.bells.ring("builds")
 
     async def _clear(self, phone: PhoneRow, port: PhonePort) -> None:
         run_id = str(phone.stop_run)
@@ -101,6 +122,26 @@ class PhoneWatch:
             log.info("run.unknown_on_phone", run_id=run_id, serial=phone.address)
         await self._resources.stores.database.run(lambda c: lease.unfence(c, phone.address, run_id))
         log.info("run.stopped_late", run_id=run_id, serial=phone.address)
+
+
+Ask = Callable[[PhoneRow, PhonePort], Awaitable[dict[str, Any]]]
+"""What a probe asks on an open connection, as values of the phone's row."""
+
+
+def felt(health: Health, now_s: float, before: Mapping[str, Any]) -> dict[str, Any]:
+    """Put what Android says of the phone's health in place of what it said before.
+
+    `unknown` names what it does not tell, `asked_s` is when it was asked.
+    """
+    told = {**before, **asdict(health), "unknown": list(health.unknown), "asked_s": now_s}
+    return told if health.free_bytes is not None else {**told, "free_bytes": before.get("free_bytes")}
+
+
+def with_prefix(health: Mapping[str, Any], prefix: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what the prefix says of memory and storage; of two answers about storage the smaller counts."""
+    free = [each["free_bytes"] for each in (health, prefix) if each.get("free_bytes") is not None]
+    unknown = [name for name in health.get("unknown", []) if name != "storage" or not free]
+    return {**health, **prefix, "free_bytes": min(free, default=None), "unknown": unknown}
 
 
 def described(info: Contract) -> dict[str, Any]:

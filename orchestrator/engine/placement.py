@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from builder_bridge.health import THERMAL_WORDS
 from orchestrator.settings import PhoneCare
 from orchestrator.store.records import BuildRow, PhoneRow
+
+STALE_AFTER = 2.0
+"""After how many of `health_every_s` what a phone said of its health counts no more; the watch of its own
+host asks after one, so hosts whose clocks differ a little agree."""
 
 PRIORITIES = {"urgent": 1, "normal": 2, "background": 3}
 """Priority classes by name; a lower number goes first."""
@@ -27,14 +32,22 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """What was decided: who gets which phone, and why each of the others still waits."""
+    """What was decided: who gets which phone, and why each of the others still waits.
+
+    `is_health_awaited` says that a free phone would have been taken had it said lately how it feels.
+    """
 
     placements: tuple[Placement, ...]
     reasons: Mapping[str, str]
+    is_health_awaited: bool = False
 
 
 def place(
-    waiting: Sequence[BuildRow], phones: Sequence[PhoneRow], under_way: Mapping[str, int], care: PhoneCare
+    waiting: Sequence[BuildRow],
+    phones: Sequence[PhoneRow],
+    under_way: Mapping[str, int],
+    care: PhoneCare,
+    now_s: float,
 ) -> Placing:
     """Decide over all waiting builds at once.
 
@@ -45,10 +58,12 @@ def place(
     left = list(waiting)
     placements: list[Placement] = []
     reasons: dict[str, str] = {}
+    is_health_awaited = False
     while left:
         left.sort(key=lambda build: (build.priority, busy[build.owner], build.created_s, build.id))
         build = left.pop(0)
-        unfit = {phone.address: why_not(build, phone, care) for phone in phones}
+        unfit = {phone.address: why_not(build, phone, care, now_s) for phone in phones}
+        is_health_awaited |= _HEALTH_AWAITED in unfit.values()
         fit = [phone for phone in free.values() if unfit[phone.address] is None]
         if not fit:
             reasons[build.id] = _why_waiting(build, phones, unfit)
@@ -57,7 +72,7 @@ def place(
         placements.append(Placement(build.id, chosen.address))
         del free[chosen.address]
         busy[build.owner] += 1
-    return Placing(tuple(placements), reasons)
+    return Placing(tuple(placements), reasons, is_health_awaited)
 
 
 def project_key(build: BuildRow) -> str:
@@ -65,8 +80,11 @@ def project_key(build: BuildRow) -> str:
     return f"{build.owner}/{build.project}"
 
 
-def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare) -> str | None:
-    """Say why a phone can not take a build, be it free or not; None where it can."""
+def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare, now_s: float) -> str | None:
+    """Say why a phone can not take a build, be it free or not; None where it can.
+
+    A free phone that has not said for a while how it feels is asked first: a build may have heated it.
+    """
     if build.phone is not None:
         if not phone.is_named(build.phone):
             return "it is not the phone that was asked for"
@@ -74,22 +92,49 @@ def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare) -> str | None:
         return f"it is not in pool {build.pool}"
     if phone.state != "online":
         return f"it is {phone.state}" + (f": {phone.reason}" if phone.reason else "")
-    unwell = why_unwell(phone.health or {}, care)
-    return unwell or _why_unmatched(build.needs, phone.contract or {})
+    unmatched = _why_unmatched(build.needs, phone.contract or {})
+    if unmatched is not None:
+        return unmatched
+    if phone.build_id is None and not is_fresh(phone, now_s, STALE_AFTER * care.health_every_s):
+        return _HEALTH_AWAITED
+    return why_unwell(phone.health or {}, care)
+
+
+def is_fresh(phone: PhoneRow, now_s: float, max_age_s: float) -> bool:
+    """Whether what is known of a phone's health is at most so old."""
+    asked_s = (phone.health or {}).get("asked_s")
+    return asked_s is not None and now_s - asked_s <= max_age_s
+
+
+def standing(phone: PhoneRow, care: PhoneCare) -> str:
+    """Say in a word how a phone stands: busy, resting, or whether it answers."""
+    if phone.build_id is not None:
+        return "busy"
+    is_resting = phone.state == "online" and why_unwell(phone.health or {}, care) is not None
+    return "resting" if is_resting else phone.state
 
 
 def why_unwell(health: Mapping[str, Any], care: PhoneCare) -> str | None:
-    """Say why a phone should rest: low battery off the charger, heat, little storage."""
+    """Say why a phone should rest: low battery off the charger, heat, little storage.
+
+    What a phone did not tell of itself is no reason.
+    """
     battery, charging = health.get("battery_percent"), health.get("is_charging")
     if battery is not None and battery < care.min_battery_percent and charging is not True:
         return f"its battery is at {battery} % and it is not charging"
     heat = health.get("heat_celsius")
     if heat is not None and heat > care.max_heat_celsius:
         return f"it is {heat:.0f} °C hot"
+    throttled = health.get("thermal_status")
+    if throttled is not None and throttled > care.max_thermal_status:
+        return f"Android slows it down because it is hot (thermal status {THERMAL_WORDS[throttled]})"
     free = health.get("free_bytes")
     if free is not None and free < care.min_free_bytes:
         return f"it has only {free >> 20} MiB of storage left"
     return None
+
+
+_HEALTH_AWAITED = "it is being asked how it feels"
 
 
 def _at_least(wanted: Any, offered: Any) -> bool:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, text
 from orchestrator.access import Permission
 from orchestrator.desk import need
 from orchestrator.engine import retention
+from orchestrator.engine.placement import standing
 from orchestrator.metrics import CONTENT_TYPE
 from orchestrator.replies import moment
 from orchestrator.routes.context import PrincipalDep, ServiceDep
@@ -93,7 +94,7 @@ async def read_status(service: ServiceDep, principal: PrincipalDep) -> Status:
             builds[outcome or state] = builds.get(outcome or state, 0) + count
         phones: dict[str, int] = {}
         for phone in phone_store.list_all(connection):
-            state = "busy" if phone.build_id else phone.state
+            state = standing(phone, service.stores.settings.care)
             phones[state] = phones.get(state, 0) + 1
         hosts = [
             HostStatus(

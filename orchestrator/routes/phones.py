@@ -5,9 +5,10 @@ from sqlalchemy import Connection
 
 from orchestrator.access import Permission, Principal
 from orchestrator.desk import need
+from orchestrator.engine.placement import why_unwell
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.replies import phone_reply
-from orchestrator.routes.context import PrincipalDep, ServiceDep
+from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
 from orchestrator.schema import PhoneList, PhoneReply, PhoneRequest
 from orchestrator.settings import PhoneSettings
 from orchestrator.store import builds as build_store
@@ -24,7 +25,7 @@ async def list_phones(service: ServiceDep, principal: PrincipalDep) -> PhoneList
 
     def read(connection: Connection) -> PhoneList:
         found = phone_store.list_all(connection)
-        return PhoneList(phones=[_shown(connection, phone, principal) for phone in found])
+        return PhoneList(phones=[_shown(connection, phone, principal, service) for phone in found])
 
     return await service.stores.database.run(read)
 
@@ -42,7 +43,7 @@ async def add_phone(body: PhoneRequest, service: ServiceDep, principal: Principa
         phone_store.add(connection, service.engine.host_id, wanted)
         phone = phone_store.get(connection, body.address)
         assert phone is not None
-        return _shown(connection, phone, principal)
+        return _shown(connection, phone, principal, service)
 
     reply = await service.stores.database.run(write)
     service.stores.bells.ring("phones")
@@ -65,7 +66,8 @@ async def remove_phone(name: str, service: ServiceDep, principal: PrincipalDep) 
     return Response(status_code=204)
 
 
-def _shown(connection: Connection, phone: PhoneRow, principal: Principal) -> PhoneReply:
+def _shown(connection: Connection, phone: PhoneRow, principal: Principal, service: Service) -> PhoneReply:
     build = None if phone.build_id is None else build_store.get(connection, phone.build_id)
     is_visible = build is not None and principal.sees(build.owner)
-    return phone_reply(phone, phone.build_id if is_visible else None)
+    resting = why_unwell(phone.health or {}, service.stores.settings.care)
+    return phone_reply(phone, phone.build_id if is_visible else None, resting)

@@ -29,7 +29,7 @@ def of_host(connection: sa.Connection, host: str) -> list[PhoneRow]:
 def add(connection: sa.Connection, host: str, wanted: PhoneSettings) -> None:
     """Add a phone to a host, or change its pool and route; its lease stays as it is.
 
-    What was known of its state is forgotten, so that it is probed before it gets another build.
+    What was known of its state and health is forgotten, so that it is probed before it gets another build.
     """
     known = connection.execute(sa.select(phones.c.address).where(phones.c.address == wanted.address)).first()
     if known is None:
@@ -40,7 +40,7 @@ def add(connection: sa.Connection, host: str, wanted: PhoneSettings) -> None:
         )
     else:
         known_now = {"host": host, "pool": wanted.pool, "route": wanted.route, "state": "unknown"}
-        update(connection, wanted.address, **known_now)
+        update(connection, wanted.address, **known_now, health=None)
 
 
 def update(connection: sa.Connection, address: str, **values: Any) -> None:

@@ -2,7 +2,8 @@
 
 It keeps the promises of the real bridge: one run id is one run, a log is read on from an offset, a
 run is ended by a file that its process watches, every answer comes from what lies in the folder.
-Files named `offline`, `cut`, `mute` and `wipe` in the phone's folder make it misbehave.
+Files named `offline`, `cut`, `mute` and `wipe` in the phone's folder make it misbehave; `health.txt`
+holds what its Android prints of battery, heat and storage.
 """
 
 import hashlib
@@ -28,6 +29,7 @@ from builder_bridge.build import (
     StateChanged,
 )
 from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, ServiceRefused, UnknownRun
+from builder_bridge.health import Health, read_health
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.phone import OpenPhone
@@ -101,6 +103,13 @@ class FakePhone:
         document: dict[str, Any] = {"pb": 1, "uid": 2000, "dir": str(self._folder)}
         document["prefix"] = {"jdk": "17.0.9", "platforms": ["android-34"], "abi": "arm64-v8a"}
         return Contract.model_validate(document | (json.loads(own.read_text()) if own.exists() else {}))
+
+    async def health(self) -> Health:
+        self._check()
+        with (self._folder / "asked.log").open("a") as asked:
+            asked.write("health\n")
+        printed = self._folder / "health.txt"
+        return read_health(printed.read_text() if printed.exists() else "")
 
     async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:
         self._check()

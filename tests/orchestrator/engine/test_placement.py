@@ -9,6 +9,8 @@ from orchestrator.settings import PhoneCare
 from orchestrator.store.records import BuildRow, PhoneRow
 
 CARE = PhoneCare()
+NOW_S = 1_000_000.0
+FELT: dict[str, Any] = {"asked_s": NOW_S}
 
 
 def build(build_id: str, **values: Any) -> BuildRow:
@@ -27,11 +29,11 @@ def phone(address: str, **values: Any) -> PhoneRow:
         "state": "online",
         "serial": f"S{address}",
     }
-    return PhoneRow(**(row | values))
+    return PhoneRow(**(row | values | {"health": FELT | (values.get("health") or {})}))
 
 
 def placed(waiting: list[BuildRow], phones: list[PhoneRow], **busy: int) -> list[tuple[str, str]]:
-    return [(each.build_id, each.address) for each in place(waiting, phones, busy, CARE).placements]
+    return [(each.build_id, each.address) for each in place(waiting, phones, busy, CARE, NOW_S).placements]
 
 
 def test_an_urgent_build_overtakes_and_age_decides_among_equals() -> None:
@@ -53,14 +55,14 @@ def test_the_phone_that_built_the_project_last_is_taken_first() -> None:
 
 def test_a_build_that_fits_no_phone_holds_up_no_other_and_says_why_it_waits() -> None:
     waiting = [build("b1", needs={"jdk": 25}), build("b2")]
-    decided = place(waiting, [phone("p1", contract={"jdk": "21.0.4"})], {}, CARE)
+    decided = place(waiting, [phone("p1", contract={"jdk": "21.0.4"})], {}, CARE, NOW_S)
     assert [each.build_id for each in decided.placements] == ["b2"]
     assert decided.reasons["b1"] == "phone p1: it offers jdk 21.0.4, the build needs 25"
 
 
 def test_leased_and_fenced_phones_are_not_given_away() -> None:
     phones = [phone("p1", build_id="other"), phone("p2", stop_run="other-1")]
-    decided = place([build("b1")], phones, {}, CARE)
+    decided = place([build("b1")], phones, {}, CARE, NOW_S)
     assert decided.placements == ()
     assert decided.reasons["b1"] == "all phones that fit are busy"
 
@@ -85,7 +87,7 @@ def test_leased_and_fenced_phones_are_not_given_away() -> None:
     ],
 )  # fmt: skip
 def test_why_a_phone_does_not_fit(wish: dict[str, Any], offer: dict[str, Any], reason: str | None) -> None:
-    assert why_not(build("b1", **wish), phone("p1", **offer), CARE) == reason
+    assert why_not(build("b1", **wish), phone("p1", **offer), CARE, NOW_S) == reason
 
 
 @pytest.mark.parametrize(
@@ -95,12 +97,30 @@ def test_why_a_phone_does_not_fit(wish: dict[str, Any], offer: dict[str, Any], r
         ({"battery_percent": 5, "is_charging": True}, True),
         ({"battery_percent": 5, "is_charging": None}, False),
         ({"heat_celsius": 50.0}, False),
+        ({"heat_celsius": 30.0, "thermal_status": 3}, False),
+        ({"heat_celsius": 44.9, "thermal_status": 2}, True),
+        ({"battery_percent": None, "heat_celsius": None, "thermal_status": None}, True),
         ({"free_bytes": 1 << 20}, False),
         ({"free_bytes": None}, True),
     ],
 )
 def test_a_phone_that_is_not_well_rests(health: dict[str, Any], is_well: bool) -> None:
     assert (why_unwell(health, CARE) is None) == is_well
+
+
+def test_a_free_phone_that_was_not_asked_lately_how_it_feels_is_asked_before_it_builds() -> None:
+    old = {"asked_s": NOW_S - 2 * CARE.health_every_s - 1}
+    decided = place([build("b1")], [phone("p1", health=old)], {}, CARE, NOW_S)
+    assert (decided.placements, decided.is_health_awaited) == ((), True)
+    assert decided.reasons["b1"] == "phone p1: it is being asked how it feels"
+    felt = place([build("b1")], [phone("p1", health=old), phone("p2")], {}, CARE, NOW_S)
+    assert [each.address for each in felt.placements] == ["p2"]
+    unfit = place(
+        [build("b1", needs={"jdk": 25})], [phone("p1", health=old, contract={"jdk": 17})], {}, CARE, NOW_S
+    )
+    assert not unfit.is_health_awaited, "a phone that cannot build it anyway is left alone"
+    busy = place([build("b1")], [phone("p1", health=old, build_id="b0")], {}, CARE, NOW_S)
+    assert (busy.reasons["b1"], busy.is_health_awaited) == ("p1 is busy", False)
 
 
 @given(
@@ -118,7 +138,7 @@ def test_nobody_gets_two_phones_and_no_fitting_phone_stays_idle(
         phone(f"p{n}", pool=pool, build_id="held" if is_held else None)
         for n, (pool, is_held) in enumerate(offers)
     ]
-    decided = place(waiting, phones, {}, CARE)
+    decided = place(waiting, phones, {}, CARE, NOW_S)
     builds = [each.build_id for each in decided.placements]
     taken = [each.address for each in decided.placements]
     assert len(set(builds)) == len(builds)
