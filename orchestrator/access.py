@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
+from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 import structlog
@@ -18,14 +19,16 @@ from sqlalchemy.exc import DBAPIError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.errors import BadRequest, NotReady, Refusal, Unauthenticated
+from orchestrator.errors import BadRequest, Forbidden, NotReady, Refusal, Unauthenticated
 from orchestrator.problem import problem_response
 from orchestrator.settings import Settings
 from orchestrator.store import tokens
 from orchestrator.store.database import Database
 
 LOCAL_OWNER = "local"
-OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
+OPEN_BELOW = ("/builds/", "/static/")
+"""The frames of pages, which hold no data: their scripts ask the API, where this check stands."""
 MAX_REQUEST_ID_CHARS = 64
 
 
@@ -90,7 +93,8 @@ class AccessCheck:
 
         try:
             _check_host(headers.get("host", ""), self._settings)
-            if scope["path"] not in OPEN_PATHS:
+            _check_origin(headers, scope["method"])
+            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(OPEN_BELOW):
                 state["principal"] = await self._principal(headers)
         except DBAPIError:
             refusal = NotReady("the database does not answer", code="database_unavailable")
@@ -111,7 +115,7 @@ class AccessCheck:
         if kind.lower() != "bearer" or not secret:
             raise Unauthenticated("the Authorization header is not `Bearer` and a token")
         digest = hash_token(secret.strip())
-        row = await self._database.run(lambda connection: tokens.valid(connection, digest, time.time()))
+        row = await self._database.read(lambda connection: tokens.valid(connection, digest, time.time()))
         if row is None:
             raise Unauthenticated("the token is unknown, revoked or expired")
         return Principal(row.owner, frozenset(row.scopes))
@@ -148,6 +152,19 @@ def _check_host(host: str, settings: Settings) -> None:
             f"this service is not called {name!r}",
             code="unknown_host",
             hint="Use its address, or add the name to `host_names` in the settings.",
+        )
+
+
+def _check_origin(headers: Headers, method: str) -> None:
+    """Refuse what the script of another site sends: a browser carries it to loopback without asking."""
+    origin = headers.get("origin")
+    if origin is None or method in ("GET", "HEAD", "OPTIONS"):
+        return
+    if urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        raise Forbidden(
+            f"a page of {origin[:200]!r} may change nothing here",
+            code="cross_origin",
+            hint="Ask from the service's own pages, or from a program, which sends no Origin header.",
         )
 
 

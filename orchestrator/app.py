@@ -20,7 +20,7 @@ from orchestrator.feed import BuildFeed
 from orchestrator.intake import Intake
 from orchestrator.mcp_doors import MCP_PATH, LazyMcp
 from orchestrator.metrics import Measured, Metrics
-from orchestrator.routes import agents, artifacts, builds, health, logs, phones, workspaces
+from orchestrator.routes import agents, artifacts, builds, health, logs, pages, phones, workspaces
 from orchestrator.routes.context import Service
 from orchestrator.settings import Settings
 from orchestrator.store.artifacts import open_artifact_store
@@ -78,6 +78,7 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         app.include_router(router, max_body_size=settings.limits.body_bytes)
     app.include_router(workspaces.upload_router, max_body_size=settings.limits.upload_bytes)
     app.include_router(health.router)
+    app.include_router(pages.router)
     app.router.routes.append(Route(MCP_PATH, endpoint=_Mcp(app)))
     app.add_middleware(problem.PlainErrorsAsProblems)
     app.add_middleware(AccessCheck, settings=settings, database=database)

@@ -114,7 +114,7 @@ class FrontDesk:
 
     async def workspace_name(self, principal: Principal, fingerprint: str) -> str:
         """Give the name under which an owner sent a workspace; raises `NotFound` for others' alike."""
-        name = await self._stores.database.run(
+        name = await self._stores.database.read(
             lambda c: workspace_store.name_of(c, principal.owner, fingerprint)
         )
         if name is None:
@@ -126,7 +126,7 @@ class FrontDesk:
     async def get(self, principal: Principal, build_id: str) -> BuildRow:
         """Give a build that the asker may see; raises `NotFound` for all others alike."""
         need(principal, Permission.READ)
-        build = await self._stores.database.run(lambda c: build_store.get(c, build_id))
+        build = await self._stores.database.read(lambda c: build_store.get(c, build_id))
         if build is None or not principal.sees(build.owner):
             raise NotFound(f"there is no build {build_id}")
         return build
@@ -143,7 +143,7 @@ class FrontDesk:
                 build_store.artifacts_of(connection, build.id),
             )
 
-        return await self._stores.database.run(read)
+        return await self._stores.database.read(read)
 
     async def cancel(self, principal: Principal, build_id: str) -> BuildRow:
         """End a build: at once while it waits, else as soon as its phone has heard."""

@@ -46,10 +46,10 @@ async def stay_or_go(stores: Stores, run_id: str, request: Request) -> None:
 
     Raises `NotReady` for a host that gives no URL. A request is passed on once at most.
     """
-    run = await stores.database.run(lambda c: build_store.get_run(c, run_id))
+    run = await stores.database.read(lambda c: build_store.get_run(c, run_id))
     if run is None or run.host == stores.settings.lab.host_id or HOP_HEADER in request.headers:
         return
-    host = await stores.database.run(lambda c: phone_store.get_host(c, run.host))
+    host = await stores.database.read(lambda c: phone_store.get_host(c, run.host))
     if host is None or host.url is None:
         raise NotReady(
             f"the log of run {run_id} lies on host {run.host}, which gives no address",

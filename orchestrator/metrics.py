@@ -61,7 +61,7 @@ class Metrics:
 
     async def scrape(self, stores: Stores, now_s: float) -> bytes:
         """Read the database and give everything in Prometheus' text form."""
-        await stores.database.run(lambda c: self._read(c, stores.settings.care, now_s))
+        await stores.database.read(lambda c: self._read(c, stores.settings.care, now_s))
         return generate_latest(self.registry)
 
     def _read(self, connection: sa.Connection, care: PhoneCare, now_s: float) -> None:

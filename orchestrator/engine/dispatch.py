@@ -47,7 +47,7 @@ class Dispatcher:
         if placing.is_health_awaited:
             stores.bells.ring("phones")
         host = self._resources.host_id
-        held = await stores.database.run(lambda c: lease.held_by_host(c, host))
+        held = await stores.database.read(lambda c: lease.held_by_host(c, host))
         for phone, build in held:
             if build.run_id not in self._begun:
                 await self._begin(build, phone.address)

@@ -48,7 +48,7 @@ async def load(stores: Stores, build_id: str, run_id: str) -> Assignment:
         route = connection.execute(phones.select().where(phones.c.address == run.phone)).mappings().first()
         return Assignment(build, run, None if route is None else route["route"])
 
-    return await stores.database.run(read)
+    return await stores.database.read(read)
 
 
 async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> dict[str, Any]:

@@ -75,10 +75,10 @@ class HookSender:
         query = sa.select(webhooks.c.id, webhooks.c.url, webhooks.c.build_id, webhooks.c.tries).where(
             webhooks.c.host == self._host, webhooks.c.done_s.is_(None), webhooks.c.due_s <= time.time()
         )
-        return await self._stores.database.run(lambda c: [Due(*row) for row in c.execute(query.limit(100))])
+        return await self._stores.database.read(lambda c: [Due(*row) for row in c.execute(query.limit(100))])
 
     async def _tell(self, http: "httpx.AsyncClient", due: Due) -> None:
-        build = await self._stores.database.run(lambda c: build_store.get(c, due.build_id))
+        build = await self._stores.database.read(lambda c: build_store.get(c, due.build_id))
         if build is None:
             await self._note(due, done_s=time.time(), failure="the build is no longer kept")
             return

@@ -64,11 +64,11 @@ async def sweep(resources: EngineResources, *, dry_run: bool, now_s: float | Non
     """Remove what retention does not keep; with `dry_run`, only say what that is."""
     stores = resources.stores
     now_s = time.time() if now_s is None else now_s
-    ended = await stores.database.run(_ended)
+    ended = await stores.database.read(_ended)
     expired = choose_expired(ended, stores.settings.retention, now_s)
-    contents = await stores.database.run(lambda c: _contents_of_only(c, expired))
+    contents = await stores.database.read(lambda c: _contents_of_only(c, expired))
     workspaces = await to_thread.run_sync(stores.workspaces.fingerprints)
-    needed = await stores.database.run(lambda c: _needed_workspaces(c, expired))
+    needed = await stores.database.read(lambda c: _needed_workspaces(c, expired))
     idle = [name for name, used_s in workspaces if name not in needed and now_s - used_s > IDLE_S]
     if not dry_run:
         await _remove(resources, expired, contents, idle)
@@ -90,7 +90,7 @@ async def _remove(
         await DBOS.delete_workflows_async(run_ids)
         for run_id in run_ids:
             await to_thread.run_sync(stores.logs.remove, run_id)
-    still = set(await stores.database.run(_all_contents))
+    still = set(await stores.database.read(_all_contents))
     for sha256 in contents:
         if sha256 not in still:
             await stores.artifacts.remove(sha256)

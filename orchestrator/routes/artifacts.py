@@ -20,7 +20,7 @@ _MEDIA_TYPES = {"apk": "application/vnd.android.package-archive"}
 async def list_artifacts(build_id: str, service: ServiceDep, principal: PrincipalDep) -> ArtifactList:
     """List what a build made."""
     await service.desk.get(principal, build_id)
-    found = await service.stores.database.run(lambda c: build_store.artifacts_of(c, build_id))
+    found = await service.stores.database.read(lambda c: build_store.artifacts_of(c, build_id))
     return ArtifactList(artifacts=[artifact_reply(artifact) for artifact in found])
 
 
@@ -36,7 +36,7 @@ async def get_artifact(
 ) -> Response:
     """Give an artifact's content, or a range of it, or 304 where the caller has it."""
     await service.desk.get(principal, build_id)
-    found = await service.stores.database.run(lambda c: build_store.artifacts_of(c, build_id))
+    found = await service.stores.database.read(lambda c: build_store.artifacts_of(c, build_id))
     artifact = next((each for each in found if each.number == number), None)
     if artifact is None:
         raise NotFound(f"build {build_id} has no artifact {number}; it has {len(found)}")

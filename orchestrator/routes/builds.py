@@ -92,7 +92,7 @@ async def list_builds(
         before=None if cursor is None else _read_cursor(cursor),
         limit=limit + 1,
     )
-    found = await service.stores.database.run(lambda c: build_store.find(c, wanted))
+    found = await service.stores.database.read(lambda c: build_store.find(c, wanted))
     page, rest = found[:limit], found[limit:]
     return BuildPage(
         builds=[BuildReply(**build_fields(build)) for build in page],

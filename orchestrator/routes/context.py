@@ -27,7 +27,7 @@ class Service:
     version: str
 
 
-def service_of(request: Request) -> Service:
+async def service_of(request: Request) -> Service:
     """Give the running service; raises `NotReady` while it starts or stops."""
     service: Service | None = getattr(request.app.state, "service", None)
     if service is None:
@@ -35,13 +35,13 @@ def service_of(request: Request) -> Service:
     return service
 
 
-def principal_of(request: Request) -> Principal:
+async def principal_of(request: Request) -> Principal:
     """Give who asks, as the access check found it."""
     principal: Principal = request.state.principal
     return principal
 
 
-def request_id_of(request: Request) -> str:
+async def request_id_of(request: Request) -> str:
     """Give the id under which the log knows this request."""
     request_id: str = request.state.request_id
     return request_id

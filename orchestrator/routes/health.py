@@ -71,7 +71,7 @@ async def is_alive() -> Alive:
 @router.get("/readyz")
 async def is_ready(service: ServiceDep) -> Ready:
     """Say that the database answers and the engine runs."""
-    await service.stores.database.run(lambda c: c.execute(text("select 1")).scalar())
+    await service.stores.database.read(lambda c: c.execute(text("select 1")).scalar())
     return Ready(host=service.engine.host_id)
 
 
@@ -109,7 +109,7 @@ async def read_status(service: ServiceDep, principal: PrincipalDep) -> Status:
             host=service.engine.host_id, version=service.version, hosts=hosts, builds=builds, phones=phones
         )
 
-    return await service.stores.database.run(read)
+    return await service.stores.database.read(read)
 
 
 @router.post("/v1/retention")

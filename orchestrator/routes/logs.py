@@ -191,7 +191,7 @@ def _run_id(build: BuildRow, attempt: int | None) -> str:
 
 async def _explained(service: Service, principal: Principal, build_id: str) -> RunRow:
     build = await service.desk.get(principal, build_id)
-    run = await service.stores.database.run(lambda c: build_store.get_run(c, build.run_id))
+    run = await service.stores.database.read(lambda c: build_store.get_run(c, build.run_id))
     if run is None or run.digest is None:
         raise NotFound(
             f"build {build_id} has no digest; it is {build.outcome or build.state}",

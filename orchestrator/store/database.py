@@ -1,6 +1,9 @@
 """Opens the database: one SQLite file by default, Postgres for several hosts; the same code on top.
 
-The engine of the durable workflows keeps its own tables in the same database.
+The engine of the durable workflows keeps its own tables in the same database. A commit is on the
+disk when it returns (SQLite in WAL with `synchronous=full`, Postgres by its own default), so what a
+caller was told survives a power cut as well as a `kill -9`. It costs one fsync a writing
+transaction, a fraction of a millisecond on an SSD.
 """
 
 import secrets
@@ -8,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import sqlalchemy as sa
@@ -34,16 +37,12 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         if self.is_sqlite:
             _prepare_file(Path(self.url.database or ""))
-            options: dict[str, Any] = {
-                "connect_args": {"timeout": BUSY_MS / 1000, "check_same_thread": False}
-            }
+            self.engine = _open_sqlite(self.url, "begin immediate", "pragma synchronous=full")
+            self._reading = _open_sqlite(self.url, "begin", "pragma query_only=on")
         else:
             self.url = self.url.set(drivername="postgresql+psycopg")
-            options = {"pool_size": 8, "max_overflow": 8}
-        self.engine = sa.create_engine(self.url, pool_pre_ping=True, **options)
-        if self.is_sqlite:
-            sa.event.listen(self.engine, "connect", _set_pragmas)
-            sa.event.listen(self.engine, "begin", _begin_immediate)
+            self.engine = sa.create_engine(self.url, pool_pre_ping=True, pool_size=8, max_overflow=8)
+            self._reading = self.engine.execution_options(postgresql_readonly=True)
         self._limiter = anyio.CapacityLimiter(8)
 
     @contextmanager
@@ -57,12 +56,14 @@ class Database:
 
         `work` must be safe to run again: a cancelled caller does not stop a transaction under way.
         """
+        return await to_thread.run_sync(_transaction, self.engine, work, limiter=self._limiter)
 
-        def transaction() -> T:
-            with self.engine.begin() as connection:
-                return work(connection)
+    async def read(self, work: Callable[[sa.Connection], T]) -> T:
+        """Run `work` on one consistent state that it may not change.
 
-        return await to_thread.run_sync(transaction, limiter=self._limiter)
+        On SQLite it neither waits for a writer nor holds one up.
+        """
+        return await to_thread.run_sync(_transaction, self._reading, work, limiter=self._limiter)
 
     async def migrate(self) -> int:
         """Bring the schema up to date; give the version that was found."""
@@ -75,6 +76,12 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+        self._reading.dispose()
+
+
+def _transaction(engine: sa.Engine, work: Callable[[sa.Connection], T]) -> T:
+    with engine.begin() as connection:
+        return work(connection)
 
 
 def _lab_id(connection: sa.Connection) -> str:
@@ -96,10 +103,15 @@ def _prepare_file(path: Path) -> None:
         raw.close()
 
 
-def _set_pragmas(raw: sqlite3.Connection, _record: object) -> None:
-    raw.isolation_level = None
-    raw.execute(f"pragma busy_timeout={BUSY_MS}")
+def _open_sqlite(url: sa.URL, begin: str, pragma: str) -> sa.Engine:
+    options = {"timeout": BUSY_MS / 1000, "check_same_thread": False}
+    engine = sa.create_engine(url, connect_args=options)
 
+    def set_up(raw: sqlite3.Connection, _record: object) -> None:
+        raw.isolation_level = None
+        raw.execute(f"pragma busy_timeout={BUSY_MS}")
+        raw.execute(pragma)
 
-def _begin_immediate(connection: sa.Connection) -> None:
-    connection.exec_driver_sql("begin immediate")
+    sa.event.listen(engine, "connect", set_up)
+    sa.event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+    return engine
