@@ -27,6 +27,7 @@ _OUTCOMES = {
     "lost": BuildOutcome.LOST,
     "refused": BuildOutcome.REFUSED,
 }
+PACKAGE_KINDS = frozenset({"apk", "aab", "aar"})
 _STATES = {"start": "queued", "scan": "receiving", "upload": "receiving", "unpack": "unpacking"}
 _STATES |= {"gradle": "running", "collect": "collecting", "fetch": "collecting"}
 
@@ -206,13 +207,21 @@ def task_at_work(line: str) -> str | None:
 
 
 def choose_artifact(artifacts: list[JsonObject], path: str | None) -> JsonObject:
-    """Pick an artifact by its path or the end of it; raises `WorkspaceFault` that names what there is."""
-    named = [each for each in artifacts if path is None or each["path"].endswith(path)]
+    """Pick an artifact by its path or the end of it, without one the only package that was made.
+
+    Raises `WorkspaceFault` that names what there is.
+    """
+    named = [
+        each
+        for each in artifacts
+        if (each["kind"] in PACKAGE_KINDS if path is None else each["path"].endswith(path))
+    ]
     if len(named) == 1:
         return named[0]
     known = ", ".join(each["path"] for each in artifacts) or "none"
+    called = "artifacts are packages" if path is None else f"artifacts are called {path}"
     raise WorkspaceFault(
-        f"{len(named)} artifacts are called {path or 'anything'}; the build made: {known}",
+        f"{len(named)} {called}; the build made: {known}",
         hint="Name one of them by its path.",
     )
 

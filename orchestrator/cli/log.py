@@ -1,7 +1,6 @@
 """`pocketbuild log`: explain Gradle build logs, from files or a pipe."""
 
 import json
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import BinaryIO
@@ -16,11 +15,12 @@ from builder_bridge.log.places import PathMap
 from builder_bridge.log.problem import LogReport
 from builder_bridge.log.reader import LogReader
 from builder_bridge.log.rendering import DEFAULT_BUDGET_CHARS, problem_to_json
+from builder_bridge.log.reports import Reports
 from builder_bridge.log.sarif import to_sarif
-from orchestrator.cli.log_reports import read_results, with_reports
+from orchestrator.cli.log_reports import reports_below, with_folder
+from orchestrator.source_files import sources_in
 
 _CHUNK_BYTES = 1 << 18
-_MAX_SOURCE_BYTES = 4 << 20
 
 
 @click.group()
@@ -68,7 +68,8 @@ def explain(
     The exit code is 0 when the logs were read, whatever they say.
     """
     paths = PathMap.of([*roots, *([str(workspace.resolve())] if workspace else [])])
-    sources = _sources(workspace) if workspace else None
+    sources = sources_in(workspace) if workspace else None
+    found = reports_below(reports) if reports else Reports()
     write = _WRITERS["json" if as_json else form]
     for file in files:
         name = getattr(file, "name", "<stdin>")
@@ -76,9 +77,9 @@ def explain(
             click.echo(f"{name}:")
         report = _read(file)
         if reports:
-            report = with_reports(report, reports)
-        if reports and write is _write_junit:
-            click.echo(to_junit(read_results(reports) or results_of(report), name), nl=False)
+            report = with_folder(report, reports, found)
+        if found.results and write is _write_junit:
+            click.echo(to_junit(list(found.results), name), nl=False)
         else:
             click.echo(write(report, name, paths, sources, budget), nl=form != "junit")
 
@@ -88,19 +89,6 @@ def _read(file: BinaryIO) -> LogReport:
     while chunk := file.read(_CHUNK_BYTES):
         reader.feed(chunk)
     return reader.close()
-
-
-def _sources(workspace: Path) -> Callable[[str], str | None]:
-    """Give the text of files inside the workspace, not following links out of it."""
-    root = workspace.resolve()
-
-    def read(path: str) -> str | None:
-        file = (root / path).resolve()
-        if not file.is_relative_to(root) or not file.is_file() or file.stat().st_size > _MAX_SOURCE_BYTES:
-            return None
-        return file.read_text(errors="replace")
-
-    return read
 
 
 def _write_text(report: LogReport, name: str, paths: PathMap, sources: Sources | None, budget: int) -> str:

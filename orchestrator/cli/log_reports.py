@@ -1,52 +1,48 @@
-"""Gradle's own reports beside a log: events, test results, lint's SARIF, the problems report."""
+"""Finds Gradle's own reports below a folder: events, test results, lint's SARIF, the problems report."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import click
 
 from builder_bridge.log.events import read_events
-from builder_bridge.log.junit import TestResult, TestXmlFault, problem_of, read_test_xml
-from builder_bridge.log.lint_sarif import read_lint_sarif
-from builder_bridge.log.problem import LogReport, Problem
-from builder_bridge.log.problems_report import read_problems_report
-from builder_bridge.log.structured import with_events, with_problems
+from builder_bridge.log.problem import LogReport
+from builder_bridge.log.reports import Reports, kind_of, read_reports, with_reports
+from builder_bridge.log.structured import with_events
 
 MAX_FILES = 5_000
-"""Reports of one kind that are read."""
+"""Reports that are read."""
 
 MAX_FILE_BYTES = 64 << 20
 """The longest report that is read; a longer one is passed over."""
 
 
-def with_reports(report: LogReport, folder: Path) -> LogReport:
-    """Let the reports below a folder win over the console where both speak.
-
-    Read are `events.ndjson`, `test-results/**/*.xml`, `*.sarif` and `problems-report.html`, wherever
-    they lie below it. What cannot be read as such a report is passed over.
-    """
-    for data in _contents(folder, "events.ndjson"):
-        report = with_events(report, read_events(data))
-    found: list[Problem] = [problem for result in read_results(folder) if (problem := problem_of(result))]
-    for data in _contents(folder, "*.sarif"):
-        found += read_lint_sarif(data)
-    for data in _contents(folder, "problems-report.html"):
-        found += read_problems_report(data)
-    return with_problems(report, found)
+def reports_below(folder: Path) -> Reports:
+    """Read the reports wherever they lie below a folder; says which test results are none."""
+    reports = read_reports(_contents(folder))
+    for sentence in reports.passed_over:
+        click.echo(f"passed over: {sentence}", err=True)
+    return reports
 
 
-def read_results(folder: Path) -> list[TestResult]:
-    """Give all results of tests below a folder, passed ones too; says which files are no such results."""
-    results: list[TestResult] = []
-    for data in _contents(folder, "test-results/**/*.xml"):
-        try:
-            results += read_test_xml(data)
-        except TestXmlFault as fault:
-            click.echo(f"passed over: {fault}", err=True)
-    return results
+def with_folder(report: LogReport, folder: Path, reports: Reports) -> LogReport:
+    """Let the events and the reports of a folder win over the console where both speak."""
+    for path in sorted(folder.rglob("events.ndjson"))[:MAX_FILES]:
+        if _is_read(path):
+            report = with_events(report, read_events(path.read_bytes()))
+    return with_reports(report, reports)
 
 
-def _contents(folder: Path, pattern: str) -> Iterator[bytes]:
-    for path in sorted(folder.rglob(pattern))[:MAX_FILES]:
-        if path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_FILE_BYTES:
-            yield path.read_bytes()
+def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Give the reports one at a time, so that not all of them are in memory."""
+    above = folder.resolve().parent  # the folder may itself be the one called test-results
+    paths = sorted(folder.resolve().rglob("*"))
+    named = ((path, path.relative_to(above).as_posix()) for path in paths)
+    wanted = (each for each in named if kind_of(each[1]) and _is_read(each[0]))
+    for path, name in islice(wanted, MAX_FILES):
+        yield name, path.read_bytes()
+
+
+def _is_read(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_FILE_BYTES

@@ -1,23 +1,24 @@
-"""Makes the digest of a run: from its log, or from the cause where the log can not say it."""
+"""Makes the digest of a run: from its log and its reports, or from the cause where those can not say it."""
 
 import time
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from builder_bridge.log.digest import BuildFacts, digest_to_json, make_digest, previous_from_json, render_text
 from builder_bridge.log.events import read_events
+from builder_bridge.log.junit import to_junit
 from builder_bridge.log.places import PathMap, decoded
 from builder_bridge.log.problem import LogReport
 from builder_bridge.log.reader import LogReader
+from builder_bridge.log.reports import read_reports, with_reports
 from builder_bridge.log.structured import with_events
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import NotFound
+from orchestrator.source_files import sources_in
 from orchestrator.store.records import ArtifactRow, BuildRow, RunRow
 
 BLOCK_BYTES = 1 << 20
-MAX_SOURCE_BYTES = 2 << 20
 
 
 def make_explanation(
@@ -30,27 +31,36 @@ def make_explanation(
 ) -> tuple[dict[str, Any], str]:
     """Read the whole log of a run; give the digest as JSON and as a model reads it. Blocking.
 
-    Where Gradle's events speak of the same thing as the log, they win.
+    Where Gradle's events or the reports of its tasks speak of the same thing as the log, they win.
     """
     events = read_events(stores.logs.events(run.id) or b"")
-    report = with_events(read_report(stores, run.id), events)
+    reports = read_reports(stores.logs.reports(run.id).items())
+    report = with_reports(with_events(read_report(stores, run.id), events), reports)
     snapshot = _snapshot(stores, build)
     paths = {file.path for file in snapshot.files} if snapshot else set()
     digest = make_digest(
         report,
         facts=BuildFacts(build.id, run.phone, time.time() - run.created_s),
-        sources=None if snapshot is None else lambda path: _source(snapshot.root, path),
+        sources=None if snapshot is None else sources_in(snapshot.root),
         paths=PathMap.of(roots_in(report, paths)),
         previous=None if previous is None else previous_from_json(previous),
         tasks=events.tasks,
     )
     text, document = render_text(digest), digest_to_json(digest)
+    if ended.get("facts"):
+        document = {**document, "facts": ended["facts"]}
     cause = ended.get("cause")
     if cause and ended.get("exit_code") is None:
         text = f"build {build.id} ended before Gradle did: {cause}\n{text}"
         document = {**document, "cause": cause}
     made = [f"{artifact.path} ({artifact.size_bytes} bytes)" for artifact in artifacts]
     return document, "\n".join([text, *(f"artifact: {line}" for line in made)])
+
+
+def junit_of(reports: Mapping[str, bytes], name: str) -> bytes | None:
+    """Make JUnit XML of all tests that reports tell of, passed ones too; None where they tell of none."""
+    results = read_reports(reports.items()).results
+    return to_junit(list(results), name).encode() if results else None
 
 
 def read_report(stores: Stores, run_id: str) -> LogReport:
@@ -88,10 +98,3 @@ def _snapshot(stores: Stores, build: BuildRow) -> Snapshot | None:
         return stores.workspaces.get(build.fingerprint, build.project, str(build.spec["place"]))
     except NotFound:
         return None
-
-
-def _source(root: Path, path: str) -> str | None:
-    file = root / path
-    if not file.is_file() or file.stat().st_size > MAX_SOURCE_BYTES:
-        return None
-    return file.read_text(encoding="utf-8", errors="replace")

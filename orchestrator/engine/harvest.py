@@ -1,6 +1,7 @@
 """After Gradle: result, whole log, artifacts and events come into the store, and are explained."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from anyio import to_thread
 from builder_bridge.build import Artifact, BuildResult
 from builder_bridge.errors import BridgeError
 from orchestrator.engine import follow, handover
-from orchestrator.engine.explanation import make_explanation
+from orchestrator.engine.explanation import junit_of, make_explanation
 from orchestrator.engine.handover import Assignment
 from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.resources import EngineResources
@@ -20,6 +21,9 @@ from orchestrator.store.builds import Filter
 from orchestrator.store.records import ArtifactRow, Outcome, Phase
 
 log = structlog.get_logger(__name__)
+JUNIT_NAME = "junit.xml"
+"""The artifact that holds the results of all tests of a build."""
+
 _STAGE_NAMES = {"unpacking": "unpack", "running": "gradle", "collecting": "collect"}
 """The phone names stages by its states; here they are named by what is done."""
 
@@ -45,10 +49,16 @@ async def collect(resources: EngineResources, build_id: str, run_id: str) -> dic
         if fault is not None:
             return _given_up(fault)
     await _fetch_events(resources, job)
+    if "reports" in result.facts:
+        await _fetch_reports(resources, job, result)
     seconds = {_STAGE_NAMES.get(name, name): spent for name, spent in result.stage_s.items()}
     seconds["fetch"] = time.monotonic() - began_s
     await stores.database.run(lambda c: build_store.add_stage_s(c, run_id, seconds))
-    collected = {"exit_code": result.exit_code, "log_sha256": result.log_sha256}
+    collected = {
+        "exit_code": result.exit_code,
+        "log_sha256": result.log_sha256,
+        "facts": dict(result.facts),
+    }
     return {**collected, "cause": result.cause} if result.cause else collected
 
 
@@ -95,6 +105,11 @@ async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact
             await stores.artifacts.put(scratch, artifact.sha256)
         finally:
             scratch.unlink(missing_ok=True)
+    await _note(resources, job, artifact)
+    return None
+
+
+async def _note(resources: EngineResources, job: Assignment, artifact: Artifact) -> None:
     row = ArtifactRow(
         build_id=job.build.id,
         number=artifact.index,
@@ -105,9 +120,8 @@ async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,
     )
-    await stores.database.run(lambda c: build_store.add_artifact(c, row))
+    await resources.stores.database.run(lambda c: build_store.add_artifact(c, row))
     log.info("artifact.stored", path=artifact.path, size_bytes=artifact.size_bytes)
-    return None
 
 
 async def _fetch_events(resources: EngineResources, job: Assignment) -> None:
@@ -124,6 +138,34 @@ async def _fetch_events(resources: EngineResources, job: Assignment) -> None:
         await to_thread.run_sync(logs.put_events, job.run.id, events)
     elif events is not None:
         log.warning("events.not_fetched", serial=job.run.phone, code=events.code, fault=str(events))
+
+
+async def _fetch_reports(resources: EngineResources, job: Assignment, result: BuildResult) -> None:
+    """Fetch what the tasks reported, and make of the tests' results one artifact more."""
+    logs = resources.stores.logs
+    if not await to_thread.run_sync(logs.has_reports, job.run.id):
+
+        async def get_reports(port: PhonePort) -> Mapping[str, bytes]:
+            return await port.reports(job.run_id)
+
+        reports = await handover.with_patience(resources, job, get_reports)
+        if reports is None or isinstance(reports, BridgeError):
+            code = None if reports is None else reports.code
+            log.warning("reports.not_fetched", serial=job.run.phone, code=code, fault=str(reports))
+            return
+        await to_thread.run_sync(logs.put_reports, job.run.id, reports)
+    junit = await to_thread.run_sync(junit_of, logs.reports(job.run.id), job.build.project)
+    if junit is None:
+        return
+    scratch = resources.stores.scratch / f"{job.run.id}.junit"
+    try:
+        await to_thread.run_sync(scratch.write_bytes, junit)
+        sha256 = await to_thread.run_sync(sha256_of, scratch)
+        await resources.stores.artifacts.put(scratch, sha256)
+    finally:
+        scratch.unlink(missing_ok=True)
+    number = max((artifact.index for artifact in result.artifacts), default=-1) + 1
+    await _note(resources, job, Artifact(number, JUNIT_NAME, "junit", len(junit), sha256))
 
 
 def _given_up(fault: BridgeError | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What the engine asks of a phone, and who holds the connection to it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Protocol
@@ -57,6 +57,10 @@ class PhonePort(Protocol):
 
     async def events(self, run_id: RunId) -> bytes:
         """Give what Gradle's init script noted of an ended run, as lines of JSON; empty for none."""
+        ...
+
+    async def reports(self, run_id: RunId) -> Mapping[str, bytes]:
+        """Give the reports that an ended run's tasks wrote, by path inside the workspace; few and small."""
         ...
 
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> object:

@@ -11,7 +11,7 @@ one is whole, and where both are there they hold the same and the plain one is r
 import bisect
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader, FileIO
@@ -22,6 +22,7 @@ import re2
 from orchestrator.bell import Bells
 from orchestrator.errors import BadRequest
 from orchestrator.store.packed_file import new_name_of, open_unpacked, pack_file, unpack_file, unpacked_bytes
+from orchestrator.store.report_file import read_report_file, write_reports
 
 BLOCK_BYTES = 65_536
 MAX_LINE_BYTES = 64_000
@@ -81,9 +82,8 @@ class LogBook:
                 return 0
 
     def kept_bytes(self, run_id: str) -> int:
-        """Give how much of the disk a run's log and events take."""
-        kept = (self.path(run_id), self.packed_path(run_id), self._events_path(run_id))
-        return sum(path.stat().st_size for path in kept if path.exists())
+        """Give how much of the disk a run's log, events and reports take."""
+        return sum(path.stat().st_size for path in self._kept(run_id) if path.exists())
 
     def sha256(self, run_id: str) -> str:
         """Hash the whole log."""
@@ -170,15 +170,40 @@ class LogBook:
         except FileNotFoundError:
             return None
 
+    def put_reports(self, run_id: str, reports: Mapping[str, bytes]) -> None:
+        """Keep the reports of a run by their names, whole or not at all."""
+        path = self._reports_path(run_id)
+        new = new_name_of(path)
+        write_reports(new, reports)
+        new.replace(path)
+
+    def has_reports(self, run_id: str) -> bool:
+        """Whether reports of a run are here."""
+        return self._reports_path(run_id).exists()
+
+    def reports(self, run_id: str) -> dict[str, bytes]:
+        """Give the reports of a run by their names; none where none are here."""
+        try:
+            return read_report_file(self._reports_path(run_id).read_bytes())
+        except FileNotFoundError:
+            return {}
+
     def remove(self, run_id: str) -> None:
-        """Delete the log of a run, and its events."""
-        for path in (self.path(run_id), self.packed_path(run_id), self._events_path(run_id)):
+        """Delete the log of a run, its events and its reports."""
+        for path in self._kept(run_id):
             path.unlink(missing_ok=True)
             new_name_of(path).unlink(missing_ok=True)
         self._indexes.pop(run_id, None)
 
+    def _kept(self, run_id: str) -> tuple[Path, ...]:
+        beside = (self._events_path(run_id), self._reports_path(run_id))
+        return (self.path(run_id), self.packed_path(run_id), *beside)
+
     def _events_path(self, run_id: str) -> Path:
         return self._folder / f"{run_id}.events.ndjson"
+
+    def _reports_path(self, run_id: str) -> Path:
+        return self._folder / f"{run_id}.reports.zip"
 
     def _reading(self, run_id: str) -> BufferedReader:
         try:

@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -166,6 +166,7 @@ class FakePhone:
         run = self._run(run_id)
         log = (run / "build.log").read_bytes()
         code = run / "exit_code"
+        reports = json.loads((run / "plan.json").read_text()).get("reports")
         return BuildResult(
             run_id,
             BuildState((run / "state").read_text()),
@@ -180,6 +181,7 @@ class FakePhone:
                 for data in [path.read_bytes()]
             ),
             stage_s={"unpack": 0.0, "gradle": 0.1, "collect": 0.0},
+            facts={"daemon": "warm"} | ({"reports": str(len(reports))} if reports else {}),
         )
 
     async def events(self, run_id: RunId) -> bytes:
@@ -188,6 +190,13 @@ class FakePhone:
             raise ServiceRefused(f"{self._folder.name} gives no events")
         noted = self._run(run_id) / "events.ndjson"
         return noted.read_bytes() if noted.exists() else b""
+
+    async def reports(self, run_id: RunId) -> Mapping[str, bytes]:
+        self._check()
+        if (self._folder / "mute").exists():
+            raise ServiceRefused(f"{self._folder.name} gives no reports")
+        plan = json.loads((self._run(run_id) / "plan.json").read_text())
+        return {path: text.encode() for path, text in plan["reports"].items()}
 
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> None:
         self._check()

@@ -106,5 +106,6 @@ def test_reports_that_are_none_change_nothing(build: Path) -> None:
     for report in build.rglob("*.sarif"):
         report.write_text("{")
     told = explain(build, "--json", "--reports", str(build))
-    assert "passed over: test results are not well-formed XML" in told
+    assert told.startswith("passed over: ")
+    assert "TEST-org.sample.SumTest.xml: test results are not well-formed XML" in told
     assert json.loads(told.splitlines()[-1])["problems"] == before
