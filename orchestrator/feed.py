@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import anyio
 
@@ -19,6 +20,7 @@ from orchestrator.access import Principal
 from orchestrator.desk import FrontDesk
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import BadRequest
+from orchestrator.store import builds as build_store
 from orchestrator.store.records import BuildRow, run_id_of
 
 CHUNK_BYTES = 65_536
@@ -52,6 +54,39 @@ def parse_position(event_id: str | None, offset: int | None) -> Position:
     return Position(offset or 0)
 
 
+class SharedLook:
+    """A build's row as all its followers see it: read once for all of them, however many there are.
+
+    It is read again after a ring, and after `LOOK_AGAIN_S` for what another host wrote.
+    """
+
+    def __init__(self, stores: Stores, build_id: str) -> None:
+        self._stores = stores
+        self._build_id = build_id
+        self._ring = stores.bells.of(f"build:{build_id}")
+        self._reading = anyio.Lock()
+        self._rung: anyio.Event | None = None
+        self._looked_s = 0.0
+        self._build: BuildRow | None = None
+
+    async def now(self) -> BuildRow | None:
+        """Give the row as it is now; None once retention has removed the build."""
+        if self._is_stale:
+            async with self._reading:
+                if self._is_stale:
+                    rung, began_s = self._ring.listen(), time.monotonic()
+                    self._build = await self._stores.database.read(
+                        lambda connection: build_store.get(connection, self._build_id)
+                    )
+                    self._rung, self._looked_s = rung, began_s
+        return self._build
+
+    @property
+    def _is_stale(self) -> bool:
+        is_rung = self._rung is None or self._rung.is_set()
+        return is_rung or time.monotonic() - self._looked_s >= LOOK_AGAIN_S
+
+
 class BuildFeed:
     """Streams of builds, each for one reader; readers at the same byte share the work of an event."""
 
@@ -59,34 +94,37 @@ class BuildFeed:
         self._stores = stores
         self._desk = desk
         self._closing = closing
-        self._shared: OrderedDict[tuple[str, int], tuple[int, bytes]] = OrderedDict()
+        self._shared: OrderedDict[tuple[str, int], _LogEvent] = OrderedDict()
+        self._looks: WeakValueDictionary[str, SharedLook] = WeakValueDictionary()
 
     async def follow(self, principal: Principal, build_id: str, start: Position) -> AsyncIterator[bytes]:
         """Give `state`, `log` and at last `end`; where an attempt is lost, `attempt` and a new log.
 
         The stream ends early, without `end`, when the service stops; the client comes again.
         """
-        state_ring = self._stores.bells.of(f"build:{build_id}")
         ring = self._stores.bells.of(f"log:{build_id}")
-        state_rung = state_ring.listen()
-        build = await self._desk.get(principal, build_id)
-        attempt, offset = start.attempt or build.attempt, start.offset
+        look = self._looks.get(build_id)
+        if look is None:
+            look = self._looks[build_id] = SharedLook(self._stores, build_id)
+        found_build = await self._desk.get(principal, build_id)
+        attempt, offset = start.attempt or found_build.attempt, start.offset
         shown: dict[str, Any] | None = None
-        looked_s = sent_s = time.monotonic()
+        sent_s = time.monotonic()
         while not self._closing.is_set():
             rung = ring.listen()
-            if state_rung.is_set() or time.monotonic() - looked_s >= LOOK_AGAIN_S:
-                state_rung, looked_s = state_ring.listen(), time.monotonic()
-                build = await self._desk.get(principal, build_id)
+            build = await look.now()
+            if build is None:
+                return
             state = state_of(build)
             if state != shown:
                 shown, sent_s = state, time.monotonic()
                 yield event_bytes("state", state, offset, attempt)
             is_over = build.is_finished or build.attempt > attempt
-            while found := self._log_event(build_id, attempt, offset, is_over=is_over):
-                offset, event = found
-                sent_s = time.monotonic()
-                yield event
+            while event := self._log_event(build_id, attempt, offset, rung, is_over=is_over):
+                offset, sent_s = event.end, time.monotonic()
+                yield event.text
+                if event.is_all and event.rung is rung:
+                    break  # nothing was written since it was made
             if build.attempt > attempt:
                 attempt, offset = attempt + 1, 0
                 yield event_bytes("attempt", {"attempt": attempt}, offset, attempt)
@@ -101,9 +139,9 @@ class BuildFeed:
             await anyio.sleep(max(0.0, sent_s + GATHER_S - time.monotonic()))
 
     def _log_event(
-        self, build_id: str, attempt: int, offset: int, *, is_over: bool
-    ) -> tuple[int, bytes] | None:
-        """Give the event that begins at a byte and the byte after it, None where nothing is there yet."""
+        self, build_id: str, attempt: int, offset: int, rung: anyio.Event, *, is_over: bool
+    ) -> "_LogEvent | None":
+        """Give the event that begins at a byte, None where nothing is there yet."""
         run_id = run_id_of(build_id, attempt)
         known = self._shared.get((run_id, offset))
         if known is not None:
@@ -115,10 +153,22 @@ class BuildFeed:
             return None
         end = offset + len(whole)
         body = {"offset": offset, "text": whole.decode("utf-8", "replace")}
-        made = self._shared[run_id, offset] = (end, event_bytes("log", body, end, attempt))
+        is_all = not is_over and len(data) < CHUNK_BYTES
+        made = _LogEvent(end, event_bytes("log", body, end, attempt), rung, is_all)
+        self._shared[run_id, offset] = made
         if len(self._shared) > MAX_SHARED:
             self._shared.popitem(last=False)
         return made
+
+
+@dataclass(frozen=True, slots=True)
+class _LogEvent:
+    """A piece of a log; `is_all` where it held all there was when the ring after `rung` was awaited."""
+
+    end: int
+    text: bytes
+    rung: anyio.Event
+    is_all: bool
 
 
 def event_bytes(name: str, data: dict[str, Any], offset: int, attempt: int) -> bytes:

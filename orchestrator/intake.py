@@ -91,7 +91,9 @@ class Intake:
         return real
 
     def _from_folder(self, path: str, name: str | None) -> Snapshot:
-        snapshot = scan(self.inside_roots(path), self._rules)
+        folder = self.inside_roots(path)
+        with self._stores.workspaces.hashes_of(folder) as hashes:
+            snapshot = scan(folder, self._rules, hashes)
         self._stores.workspaces.adopt(snapshot)
         return self._stores.workspaces.get(snapshot.fingerprint, name or snapshot.name, snapshot.place)
 

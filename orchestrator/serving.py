@@ -9,6 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from orchestrator.errors import ServiceFault
+from orchestrator.http11 import MAX_HEAD_BYTES, Http11
 
 STOP_S = 5
 
@@ -45,7 +46,9 @@ async def serving(app: FastAPI, bind: str, port: int) -> AsyncIterator[str]:
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=STOP_S,
-        h11_max_incomplete_event_size=64 * 1024,
+        http=Http11,
+        ws="none",
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         server_header=False,
     )
     server = _Server(config)

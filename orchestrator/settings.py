@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_settings import (
@@ -20,8 +20,10 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from agent.approval import Rule, Verdict
 from orchestrator.errors import SettingsFault
+
+if TYPE_CHECKING:
+    from agent.approval import Rule
 
 PREFIX = "POCKETBUILD_"
 OTHER_PREFIXES = ("POCKETBUILD_BOX_", "POCKETBUILD_REQUIRE_BOX")
@@ -138,8 +140,10 @@ class AgentSettings(_Group):
         names = ("turns", "tokens", "money", "builds", "wall_s", "phone_s")
         return {name: getattr(self, name) for name in names}
 
-    def approval_rules(self) -> tuple[Rule, ...]:
+    def approval_rules(self) -> "tuple[Rule, ...]":
         """Give the rules as the agent's gate takes them."""
+        from agent.approval import Rule, Verdict
+
         return tuple(Rule(Verdict(rule.verdict), rule.tool, dict(rule.arguments)) for rule in self.rules)
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 
-from builder_bridge.adb.transports import connect
-from builder_bridge.bridge import open_bridge
+from anyio import to_thread
+
 from orchestrator.engine.phone import PhonePort
 
 ROUTES = ("run_as", "shell_dir")
@@ -16,6 +17,13 @@ async def open_phone(address: str, route: str | None) -> AsyncIterator[PhonePort
 
     `address` is `HOST:PORT` or a serial, as `connect` takes it.
     """
+    # What speaks to phones is loaded when the first one is opened, and beside the loop: a service is
+    # ready without it.
+    for name in ("builder_bridge.adb.transports", "builder_bridge.bridge"):
+        await to_thread.run_sync(import_module, name)
+    from builder_bridge.adb.transports import connect
+    from builder_bridge.bridge import open_bridge
+
     routes = ROUTES if route is None else (route,)
     async with connect(address) as adb, open_bridge(adb, route_names=routes) as bridge:
         yield bridge

@@ -7,15 +7,20 @@ behind `DBOS.patch_async`, or runs under way could not be taken up by the new ve
 """
 
 from collections.abc import Awaitable
+from importlib import import_module
 from typing import Any
 
 import anyio
 import structlog
+from anyio import to_thread
 from dbos import DBOS, StepOptions
 
-from orchestrator.engine import ending, follow, handover, harvest
+from orchestrator.engine import ending, follow, handover
 from orchestrator.engine.outage import is_outage
 from orchestrator.engine.resources import current
+
+_HARVEST = "orchestrator.engine.harvest"
+"""Loaded with the first build that ends, beside the loop: it brings the whole reader of logs."""
 
 StepOutput = dict[str, Any]
 """What the engine stores of a step; plain JSON."""
@@ -45,12 +50,14 @@ async def follow_log(build_id: str, run_id: str) -> StepOutput:
 @DBOS.step(**RETRY)
 async def collect(build_id: str, run_id: str) -> StepOutput:
     """Bring result and artifacts into the store."""
+    harvest = await to_thread.run_sync(import_module, _HARVEST)
     return await _unless_closing(harvest.collect(current(), build_id, run_id))
 
 
 @DBOS.step(**RETRY)
 async def explain(build_id: str, run_id: str, ended: StepOutput) -> StepOutput:
     """Read the whole log and keep the digest."""
+    harvest = await to_thread.run_sync(import_module, _HARVEST)
     return await _unless_closing(harvest.explain(current(), build_id, run_id, ended))
 
 

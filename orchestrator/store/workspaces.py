@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from builder_bridge.workspace.hashes import HashCache
 from builder_bridge.workspace.scan import read_chunks
 from builder_bridge.workspace.snapshot import Snapshot, SnapshotFile, SnapshotLink
 from orchestrator.errors import NotFound, Unprocessable
 
 SHA256_HEX = 64
+HASHES_IDLE_S = 30 * 86_400.0
+"""How much longer than anything else the remembered digests of a folder are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,9 @@ class WorkspaceStore:
         self._blobs = folder / "blobs"
         self._trees = folder / "trees"
         self._incoming = folder / "incoming"
-        for each in (self._blobs, self._trees, self._incoming):
+        self._hashes = folder / "hashes"
+        self._saving = threading.Lock()
+        for each in (self._blobs, self._trees, self._incoming, self._hashes):
             each.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
@@ -50,6 +56,15 @@ class WorkspaceStore:
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def hashes_of(self, folder: Path) -> Iterator[HashCache]:
+        """Give the digests remembered of a folder of this host, and keep what the block adds to them."""
+        name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:32]
+        hashes = HashCache(self._hashes / f"{name}.json")
+        yield hashes
+        with self._saving:
+            hashes.save()
 
     def has_blob(self, sha256: str) -> bool:
         """Say whether a content is here already."""
@@ -147,11 +162,14 @@ class WorkspaceStore:
         return freed
 
     def sweep_incoming(self, idle_s: float) -> None:
-        """Delete what a killed process left half received."""
+        """Delete what a killed process left half received, and digests that were not added to for long."""
         before = time.time() - idle_s
         for path in self._incoming.iterdir():
             if path.stat().st_mtime < before:
                 shutil.rmtree(path, ignore_errors=True)
+        for path in self._hashes.iterdir():
+            if path.stat().st_mtime < before - HASHES_IDLE_S:
+                path.unlink(missing_ok=True)
 
     def _plant(self, snapshot: Snapshot) -> None:
         tree = self._tree(snapshot.fingerprint)
