@@ -4,6 +4,8 @@ A phone is held from before the first byte goes to it until the transaction that
 no crash in between frees it early or leaves it held.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from orchestrator.engine.placement import Placement, Placing, place, project_key
@@ -23,8 +25,6 @@ def take(connection: sa.Connection, care: PhoneCare, now_s: float) -> Placing:
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"select pg_advisory_xact_lock({_ONE_DISPATCHER})")
     waiting = _waiting(connection)
-    if not waiting:
-        return Placing((), {})
     running = sa.select(builds.c.owner, sa.func.count()).where(builds.c.state == Phase.RUNNING.value)
     counts = connection.execute(running.group_by(builds.c.owner)).all()
     under_way = {row[0]: row[1] for row in counts}
@@ -36,6 +36,11 @@ def take(connection: sa.Connection, care: PhoneCare, now_s: float) -> Placing:
         if by_id[build_id].reason != reason:
             connection.execute(builds.update().where(builds.c.id == build_id).values(reason=reason))
     return placing
+
+
+def is_any_waiting(connection: sa.Connection) -> bool:
+    """Say whether a build waits for a phone; where none does, nobody need be held up by a decision."""
+    return connection.execute(_waiting_query().limit(1)).first() is not None
 
 
 def release(connection: sa.Connection, build_id: str) -> None:
@@ -71,8 +76,11 @@ def all_phones(connection: sa.Connection) -> list[PhoneRow]:
 
 
 def _waiting(connection: sa.Connection) -> list[BuildRow]:
-    query = sa.select(builds).where(builds.c.state == Phase.QUEUED.value, builds.c.cancel_asked == 0)
-    return rows(BuildRow, connection.execute(query))
+    return rows(BuildRow, connection.execute(_waiting_query()))
+
+
+def _waiting_query() -> sa.Select[Any]:
+    return sa.select(builds).where(builds.c.state == Phase.QUEUED.value, builds.c.cancel_asked == 0)
 
 
 def _hold(connection: sa.Connection, build: BuildRow, placement: Placement, now_s: float) -> None:

@@ -3,13 +3,16 @@
 Every function works inside a transaction of its caller.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from orchestrator.store.records import ArtifactRow, BuildRow, Outcome, Phase, RunRow, rows, run_id_of
 from orchestrator.store.tables import artifacts, builds, idempotency, runs
+
+_BUILD_BY_ID = sa.select(builds).where(builds.c.id == sa.bindparam("wanted"))
+"""Made once, for every request asks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,35 +66,39 @@ def joinable(build: BuildRow | None) -> bool:
 
 def insert(connection: sa.Connection, new: NewBuild, generation: int, now_s: float) -> BuildRow:
     """Write a queued build and its first run's log-less beginning; give it with its id."""
-    build_id = f"{new.identity[:20]}-{generation}"
-    connection.execute(
-        builds.insert().values(
-            id=build_id,
-            identity=new.identity,
-            generation=generation,
-            owner=new.owner,
-            project=new.project,
-            fingerprint=new.fingerprint,
-            spec=new.spec,
-            needs=new.needs,
-            pool=new.pool,
-            phone=new.phone,
-            priority=new.priority,
-            state=Phase.QUEUED.value,
-            stage="queue",
-            cancel_asked=0,
-            attempt=1,
-            created_s=now_s,
-            request_id=new.request_id,
-            size_bytes=0,
-        )
+    build = BuildRow(
+        id=f"{new.identity[:20]}-{generation}",
+        identity=new.identity,
+        generation=generation,
+        owner=new.owner,
+        project=new.project,
+        fingerprint=new.fingerprint,
+        spec=new.spec,
+        needs=new.needs,
+        pool=new.pool,
+        phone=new.phone,
+        priority=new.priority,
+        state=Phase.QUEUED.value,
+        stage="queue",
+        reason=None,
+        outcome=None,
+        exit_code=None,
+        cause=None,
+        cancel_asked=0,
+        attempt=1,
+        created_s=now_s,
+        started_s=None,
+        finished_s=None,
+        request_id=new.request_id,
+        size_bytes=0,
     )
-    return must_get(connection, build_id)
+    connection.execute(builds.insert(), asdict(build))
+    return build
 
 
 def get(connection: sa.Connection, build_id: str) -> BuildRow | None:
     """Give a build, or None where there is none of this id."""
-    found = rows(BuildRow, connection.execute(sa.select(builds).where(builds.c.id == build_id)))
+    found = rows(BuildRow, connection.execute(_BUILD_BY_ID, {"wanted": build_id}))
     return found[0] if found else None
 
 
