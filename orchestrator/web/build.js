@@ -22,7 +22,7 @@ async function showBuild() {
   const told = [
     id,
     `asked for ${moment(build.created)} by ${build.owner}`,
-    build.phone && `phone ${build.phone}${run?.route ? ` (${run.route})` : ""}`,
+    run && `phone ${run.phone}${run.route ? ` (${run.route})` : ""}`,
     build.attempt > 1 && `attempt ${build.attempt}`,
     build.started && `${build.finished ? "took" : "running for"} ${duration(secondsBetween(build.started, build.finished))}`,
     build.exit_code != null && `exit code ${build.exit_code}`,

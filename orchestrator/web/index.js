@@ -1,21 +1,29 @@
 // What the service is doing: its phones and its builds, looked at again every few seconds.
 
 import { get } from "/static/api.js";
-import { $, duration, element, moment, secondsBetween, showBadge, showFault } from "/static/draw.js";
+import { $, duration, element, moment, secondsBetween, showBadge, showFault, size } from "/static/draw.js";
 
 const EVERY_MS = 3000;
 const FIRST = 50;
 let shown = FIRST;
 
 function phoneRow(phone) {
-  const health = Object.entries(phone.health ?? {}).filter(([, value]) => value != null && typeof value !== "object");
   const offers = phone.contract?.prefix ?? {};
   return element("tr", {},
     element("td", {}, phone.serial ?? phone.address),
     element("td", {}, element("span", { class: `badge ${phone.state}` }, phone.state), phone.reason ? ` ${phone.reason}` : null),
     element("td", {}, phone.build ? element("a", { href: `/builds/${encodeURIComponent(phone.build)}` }, phone.build) : phone.is_busy ? "busy" : ""),
-    element("td", {}, health.map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(" · ")),
+    element("td", {}, healthText(phone.health ?? {})),
     element("td", {}, ["jdk", "gradle"].filter((name) => offers[name]).map((name) => `${name} ${offers[name]}`).join(" · ")));
+}
+
+function healthText(health) {
+  return [
+    health.battery_percent != null && `battery ${health.battery_percent} %${health.is_charging ? ", charging" : ""}`,
+    health.heat_celsius != null && `${Math.round(health.heat_celsius)} °C`,
+    health.thermal_status > 0 && `thermal status ${health.thermal_status} of 6`,
+    health.free_bytes != null && `${size(health.free_bytes)} free`,
+  ].filter(Boolean).join(" · ");
 }
 
 function buildRow(build) {
@@ -27,7 +35,6 @@ function buildRow(build) {
     element("td", {}, build.project),
     element("td", {}, build.tasks.join(" ")),
     element("td", {}, badge, told),
-    element("td", {}, build.phone ?? ""),
     element("td", {}, moment(build.created)),
     element("td", { class: "number" }, duration(secondsBetween(build.started, build.finished))));
 }
@@ -49,7 +56,7 @@ async function look() {
   try {
     const [{ phones }, { found, hasMore }] = await Promise.all([get("/v1/phones"), pages(new URLSearchParams(wanted))]);
     $("phones").replaceChildren(...(phones.length ? phones.map(phoneRow) : [emptyRow(5, "No phone is known yet: pocketbuild serve --device …")]));
-    $("builds").replaceChildren(...(found.length ? found.map(buildRow) : [emptyRow(7, "No build yet: pocketbuild build DIR")]));
+    $("builds").replaceChildren(...(found.length ? found.map(buildRow) : [emptyRow(6, "No build yet: pocketbuild build DIR")]));
     $("more").hidden = !hasMore;
     showFault(null);
   } catch (fault) {
