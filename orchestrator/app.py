@@ -63,7 +63,7 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         telemetry={"tracing": settings.telemetry, "metrics": settings.telemetry},
         generate_unique_id_function=lambda route: route.name,
     )
-    app.openapi = lambda: openapi.describe(app)  # type: ignore[method-assign]
+    openapi.register(app)
     problem.register(app)
     elsewhere.register(app)
     for router in (

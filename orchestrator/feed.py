@@ -33,7 +33,7 @@ KEEP_ALIVE_S = 15.0
 """After so long a silence a comment is sent, so that nothing between here and the reader hangs up."""
 MAX_SHARED = 256
 
-_EVENT_ID = re.compile(r"^(\d{1,15})(?:@(\d{1,6}))?$")
+EVENT_ID = r"^([0-9]{1,15})(?:@([0-9]{1,6}))?$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Position:
 def parse_position(event_id: str | None, offset: int | None) -> Position:
     """Read a `Last-Event-ID`, which wins, or a plain offset; raises `BadRequest` for anything else."""
     if event_id:
-        match = _EVENT_ID.match(event_id)
+        match = re.match(EVENT_ID, event_id)
         if match is None:
             raise BadRequest(f"{event_id!r} is no event id of this feed", code="bad_event_id")
         return Position(int(match[1]), int(match[2]) if match[2] else 1)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from orchestrator.engine.placement import NEEDS
 from orchestrator.settings import RouteName
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -12,6 +13,14 @@ TaskPath = Annotated[str, StringConstraints(pattern=r"^[:A-Za-z0-9_.][:A-Za-z0-9
 GradleArgument = Annotated[str, StringConstraints(pattern=r"^-[^\x00-\x1f]{1,999}$")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9 _.-]{0,99}$")]
 AbsolutePath = Annotated[str, StringConstraints(max_length=4096, pattern=r"^/[^\x00]*$")]
+NeedName = Annotated[str, StringConstraints(pattern=f"^(?:{'|'.join(sorted(NEEDS))})$")]
+_STEP = r"(?:[^/\\\x00.][^/\\\x00]*|\.[^/\\\x00.][^/\\\x00]*|\.\.[^/\\\x00]+)"
+InnerPath = Annotated[str, StringConstraints(max_length=4096, pattern=rf"^{_STEP}(?:/{_STEP})*$")]
+"""A path inside a workspace: no `.`, no `..`, no backslash, and no slash at either end."""
+InnerFolder = Annotated[
+    str, StringConstraints(max_length=4096, pattern=rf"^(?:\.|{_STEP})(?:/+(?:\.|{_STEP}))*/*$")
+]
+"""A folder inside a workspace, or the workspace itself."""
 Text = Annotated[str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$")]
 
 
@@ -22,7 +31,7 @@ class _Body(BaseModel):
 class WorkspaceFile(_Body):
     """A file of a workspace whose content was sent as a blob."""
 
-    path: Text = Field(examples=["app/build.gradle"])
+    path: InnerPath = Field(examples=["app/build.gradle"])
     sha256: Sha256 = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     is_executable: bool = False
 
@@ -32,7 +41,10 @@ class BuildRequest(_Body):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [{"required": [source]} for source in ("path", "workspace", "files")],
+            "oneOf": [
+                {"required": [source], "properties": {source: {"not": {"type": "null"}}}}
+                for source in ("path", "workspace", "files")
+            ],
             "examples": [
                 {"path": "/home/me/projects/hello", "tasks": ["assembleDebug"]},
                 {"workspace": "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"},
@@ -51,14 +63,15 @@ class BuildRequest(_Body):
     tasks: list[TaskPath] = Field(default=["assembleDebug"], min_length=1, max_length=50)
     args: list[GradleArgument] = Field(default=[], max_length=100)
     clean: bool = False
-    project_dir: Text = Field(default=".", description="The Gradle root inside the workspace.")
+    project_dir: InnerFolder = Field(default=".", description="The Gradle root inside the workspace.")
     deadline_s: float = Field(default=3600.0, gt=0, le=30 * 86_400)
     phone: Text | None = Field(default=None, description="The address or serial of the one phone to use.")
     pool: Name = Field(default="default", description="Which phones may take it.")
-    needs: dict[str, int | str | list[str]] = Field(
+    needs: dict[NeedName, int | str | list[str]] = Field(
         default={},
         description="What the phone must offer: abi, api_level, jdk, gradle, agp, platforms.",
         examples=[{"jdk": 17, "platforms": ["android-36"]}],
+        json_schema_extra={"additionalProperties": False},
     )
     priority: Literal["urgent", "normal", "background"] = "normal"
     force: bool = Field(default=False, description="Build again although this content was built before.")

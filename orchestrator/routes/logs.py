@@ -10,8 +10,8 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 from builder_bridge.log.events import CauseLink, read_events
 from orchestrator.access import Principal
 from orchestrator.elsewhere import stay_or_go
-from orchestrator.errors import NotFound
-from orchestrator.feed import parse_position
+from orchestrator.errors import Conflict, NotFound
+from orchestrator.feed import EVENT_ID, parse_position
 from orchestrator.ranges import RangeOfBytes, answer_range
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
 from orchestrator.schema import (
@@ -29,6 +29,7 @@ from orchestrator.store.records import BuildRow, RunRow, run_id_of
 router = APIRouter(prefix="/v1/builds/{build_id}", tags=["logs"])
 CHUNK_BYTES = 1 << 18
 MAX_OFFSET = 1 << 50
+_WAIT = "Wait for the end of the build: GET /v1/builds/{build_id}?wait_s=300."
 _NOT_KEPT = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
@@ -126,7 +127,7 @@ async def follow_log(
     service: ServiceDep,
     principal: PrincipalDep,
     offset: Offset = None,
-    last_event_id: Annotated[str | None, Header(max_length=64)] = None,
+    last_event_id: Annotated[str | None, Header(pattern=EVENT_ID)] = None,
 ) -> EventStream:
     """Follow a build: events `state`, `log`, `attempt` and `end`; ids are byte offsets to go on from."""
     position = parse_position(last_event_id, offset)
@@ -149,10 +150,12 @@ async def read_build_events(
     await stay_or_go(service.stores, run_id, request)
     data = await to_thread.run_sync(service.stores.logs.events, run_id)
     if not data:
+        if not build.is_finished:
+            raise Conflict(f"run {run_id} has no events yet", code="no_events", hint=_WAIT)
         raise NotFound(
-            f"run {run_id} has no events; the build is {build.outcome or build.state}",
+            f"run {run_id} has no events; the build is {build.outcome}",
             code="no_events",
-            hint="They come when Gradle has ended; one that its init script did not reach has none.",
+            hint="A Gradle that its init script did not reach leaves none.",
         )
     events = await to_thread.run_sync(read_events, data)
     return EventsReply(
@@ -193,9 +196,13 @@ async def _explained(service: Service, principal: Principal, build_id: str) -> R
     build = await service.desk.get(principal, build_id)
     run = await service.stores.database.read(lambda c: build_store.get_run(c, build.run_id))
     if run is None or run.digest is None:
+        if not build.is_finished:
+            raise Conflict(
+                f"build {build_id} has no digest yet; it is {build.state}", code="no_digest", hint=_WAIT
+            )
         raise NotFound(
-            f"build {build_id} has no digest; it is {build.outcome or build.state}",
+            f"build {build_id} has no digest; it is {build.outcome}",
             code="no_digest",
-            hint="A digest is made when Gradle has ended; a build that no phone began has none.",
+            hint="A build that no phone began has none.",
         )
     return run

@@ -4,11 +4,20 @@ from typing import Annotated
 
 from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from orchestrator.access import Permission
 from orchestrator.desk import need
 from orchestrator.routes.context import PrincipalDep, ServiceDep
 from orchestrator.schema import MissingReply, MissingRequest, Sha256, WorkspaceReply
+
+
+class _BlobName(StringConvertor):
+    regex = "(?!missing(?:/|$))[^/]+"
+
+
+# `/v1/blobs/missing` is a path of its own: what is no method of it must not be taken for a blob.
+register_url_convertor("blob", _BlobName())
 
 router = APIRouter(prefix="/v1", tags=["workspaces"])
 upload_router = APIRouter(prefix="/v1", tags=["workspaces"])
@@ -54,7 +63,7 @@ async def list_missing_blobs(
     return MissingReply(missing=await to_thread.run_sync(missing))
 
 
-@upload_router.put("/blobs/{sha256}", status_code=204, openapi_extra={"requestBody": _BYTES})
+@upload_router.put("/blobs/{sha256:blob}", status_code=204, openapi_extra={"requestBody": _BYTES})
 async def send_blob(
     sha256: Sha256, request: Request, service: ServiceDep, principal: PrincipalDep
 ) -> Response:

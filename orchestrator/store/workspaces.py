@@ -20,9 +20,12 @@ from typing import Any
 from builder_bridge.workspace.hashes import HashCache
 from builder_bridge.workspace.scan import read_chunks
 from builder_bridge.workspace.snapshot import Snapshot, SnapshotFile, SnapshotLink
-from orchestrator.errors import NotFound, Unprocessable
+from orchestrator.errors import Conflict, NotFound, Unprocessable
 
 SHA256_HEX = 64
+MAX_NAME_BYTES = 255
+MAX_PATH_BYTES = 2048
+"""What a disk takes of one name, and what is left of its limit on paths below the data folder."""
 HASHES_IDLE_S = 30 * 86_400.0
 """How much longer than anything else the remembered digests of a folder are kept."""
 
@@ -93,23 +96,24 @@ class WorkspaceStore:
     def assemble(self, name: str, place: str, files: Iterable[ManifestFile]) -> Snapshot:
         """Make a workspace of blobs that were sent before.
 
-        Raises `Unprocessable` for paths that leave the workspace or clash, and names the first
-        content that is not here.
+        Raises `Unprocessable` for paths that leave the workspace or clash, and `Conflict` that names
+        the first content that is not here.
         """
         entries = sorted((_checked(file) for file in files), key=lambda file: file.path)
         seen: set[str] = set()
         found = []
         for file in entries:
-            parents = {str(parent) for parent in PurePosixPath(file.path).parents}
-            if file.path in seen or parents & seen:
-                raise Unprocessable(f"{file.path} clashes with another path", code="bad_manifest")
-            seen.add(file.path)
             if not self.has_blob(file.sha256):
-                raise Unprocessable(
+                raise Conflict(
                     f"content {file.sha256} of {file.path} is not here",
                     code="blob_missing",
                     hint="Ask POST /v1/blobs/missing, send what it names, then ask again.",
                 )
+        for file in entries:
+            parents = {str(parent) for parent in PurePosixPath(file.path).parents}
+            if file.path in seen or parents & seen:
+                raise Unprocessable(f"{file.path} clashes with another path", code="bad_manifest")
+            seen.add(file.path)
             size = self._blob(file.sha256).stat().st_size
             found.append(SnapshotFile(file.path, size, file.sha256, 0o755 if file.is_executable else 0o644))
         snapshot = Snapshot(Path("/"), name, place, tuple(found))
@@ -228,6 +232,8 @@ def _checked(file: ManifestFile) -> ManifestFile:
         or "\0" in file.path
         or "\\" in file.path
         or str(path) != file.path
+        or max(len(os.fsencode(part)) for part in path.parts) > MAX_NAME_BYTES
+        or len(os.fsencode(file.path)) > MAX_PATH_BYTES
     )
     if bad or not is_sha256(file.sha256):
         raise Unprocessable(

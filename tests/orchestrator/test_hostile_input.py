@@ -133,13 +133,13 @@ WISHES: dict[str, tuple[dict[str, Any], int, str]] = {
     "task like an option": ({"path": "/x", "tasks": ["--init-script"]}, 422, "invalid_request"),
     "argument like a task": ({"path": "/x", "args": ["clean"]}, 422, "invalid_request"),
     "null byte": ({"path": "/x\u0000y"}, 422, "invalid_request"),
-    "leaving project_dir": ({"path": "{projects}", "project_dir": "../.."}, 400, "bad_request"),
+    "leaving project_dir": ({"path": "{projects}", "project_dir": "../.."}, 422, "invalid_request"),
     "huge deadline": ({"path": "/x", "deadline_s": 1e12}, 422, "invalid_request"),
-    "unknown need": ({"path": "{projects}", "needs": {"luck": 1}}, 400, "bad_request"),
+    "unknown need": ({"path": "{projects}", "needs": {"luck": 1}}, 422, "invalid_request"),
     "unknown phone": ({"path": "{projects}", "phone": "nobody"}, 404, "unknown_phone"),
-    "file leaves": ({"files": [{"path": "../x", "sha256": GOOD}]}, 422, "bad_manifest"),
-    "file is absolute": ({"files": [{"path": "/x", "sha256": GOOD}]}, 422, "bad_manifest"),
-    "file is unknown": ({"files": [{"path": "x", "sha256": "0" * 64}]}, 422, "blob_missing"),
+    "file leaves": ({"files": [{"path": "../x", "sha256": GOOD}]}, 422, "invalid_request"),
+    "file is absolute": ({"files": [{"path": "/x", "sha256": GOOD}]}, 422, "invalid_request"),
+    "file is unknown": ({"files": [{"path": "x", "sha256": "0" * 64}]}, 409, "blob_missing"),
     "file under a file": (
         {"files": [{"path": "x", "sha256": GOOD}, {"path": "x/y", "sha256": GOOD}]}, 422, "bad_manifest"
     ),
@@ -166,8 +166,8 @@ async def test_impossible_wishes_are_refused_by_their_reason(running: Running, p
 
 async def test_odd_requests_are_problems_too(running: Running) -> None:
     cases = [
-        ("GET", "/v1/builds?cursor=%%%", 400),
-        ("GET", "/v1/builds?cursor=bm9uc2Vuc2U=", 400),
+        ("GET", "/v1/builds?cursor=%%%", 422),
+        ("GET", "/v1/builds?cursor=bm9uc2Vuc2U=", 422),
         ("GET", "/v1/builds?limit=0", 422),
         ("GET", "/v1/builds/none", 404),
         ("GET", "/v1/builds/none/log/live", 404),
