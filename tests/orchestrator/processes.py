@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
-START_S = 60.0
+START_S = 180.0
 
 
 def start_service(

@@ -39,11 +39,11 @@ def test_a_service_killed_at_every_stage_finishes_each_build_once_and_byte_exact
     ids = {}
     for stage, plan in STAGES.items():
         workspace = make_workspace(tmp_path / f"w-{stage}", text=stage, **plan)
-        answer = httpx.post(f"{url}/v1/builds", json={"path": str(workspace), "phone": stage})
+        answer = httpx.post(f"{url}/v1/builds", json={"path": str(workspace), "phone": stage}, timeout=60)
         ids[stage] = answer.json()["id"]
 
     def build(stage: str) -> dict[str, Any]:
-        body: dict[str, Any] = httpx.get(f"{url}/v1/builds/{ids[stage]}").json()
+        body: dict[str, Any] = httpx.get(f"{url}/v1/builds/{ids[stage]}", timeout=60).json()
         return body
 
     wait_for(lambda: all(build(stage)["stage"] == stage for stage in STAGES))
@@ -55,9 +55,11 @@ def test_a_service_killed_at_every_stage_finishes_each_build_once_and_byte_exact
         assert Counter(starts_of(phones)) == Counter(f"{build_id}-1" for build_id in ids.values())
         for stage, build_id in ids.items():
             on_phone = (phones / stage / "runs" / f"{build_id}-1" / "build.log").read_bytes()
-            assert httpx.get(f"{url}/v1/builds/{build_id}/log").content == on_phone
-            apk = httpx.get(f"{url}/v1/builds/{build_id}/artifacts/0").content
+            assert httpx.get(f"{url}/v1/builds/{build_id}/log", timeout=60).content == on_phone
+            apk = httpx.get(f"{url}/v1/builds/{build_id}/artifacts/0", timeout=60).content
             assert hashlib.sha256(apk).hexdigest() == build(stage)["artifacts"][0]["sha256"]
-        assert not any(phone["is_busy"] for phone in httpx.get(f"{url}/v1/phones").json()["phones"])
+        assert not any(
+            phone["is_busy"] for phone in httpx.get(f"{url}/v1/phones", timeout=60).json()["phones"]
+        )
     finally:
         kill(process)
