@@ -33,11 +33,21 @@ _STATES |= {"gradle": "running", "collect": "collecting", "fetch": "collecting"}
 
 
 class ServiceBuilder:
-    """Builds through one service; `phone` pins every build to one phone, `priority` is their class."""
+    """Builds through one service.
 
-    def __init__(self, client: ApiClient, phone: str | None = None, priority: str = "normal") -> None:
+    `phone` pins every build to one phone, `route` to a way to the prefix, `priority` is their class.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        phone: str | None = None,
+        priority: str = "normal",
+        route: str | None = None,
+    ) -> None:
         self._client = client
-        self._wish: JsonObject = {"priority": priority} | ({"phone": phone} if phone else {})
+        pinned = {"phone": phone, "route": route}
+        self._wish: JsonObject = {"priority": priority, **{k: v for k, v in pinned.items() if v}}
         self._joined: set[str] = set()
         self._workspaces: dict[str, Path] = {}
 

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio
 import httpx
@@ -119,6 +120,10 @@ class ApiClient:
     async def add_phone(self, address: str, pool: str | None, route: str | None) -> JsonObject:
         """Make a phone known to the service."""
         return await self._send("POST", "/v1/phones", json={"address": address, "pool": pool, "route": route})
+
+    async def remove_phone(self, name: str) -> None:
+        """Make the service forget a phone; raises `Refused` where it knows none, or a build holds it."""
+        await self._send("DELETE", f"/v1/phones/{quote(name, safe='')}")
 
     async def status(self) -> JsonObject:
         """Give the state of the service in numbers."""

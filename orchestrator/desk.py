@@ -35,12 +35,16 @@ WATCH_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A build that somebody wants; the workspace is in the store already."""
+    """A build that somebody wants; the workspace is in the store already.
+
+    `route` decides how its phone is reached, not what comes of it.
+    """
 
     snapshot: Snapshot
     spec: BuildSpec
     pool: str = "default"
     phone: str | None = None
+    route: str | None = None
     needs: dict[str, Any] | None = None
     priority: str = "normal"
     force: bool = False
@@ -86,6 +90,8 @@ class FrontDesk:
         if unknown:
             raise BadRequest(f"a build cannot need {unknown[0]}; known needs are {', '.join(sorted(NEEDS))}")
         spec = {**asdict(wish.spec), "place": wish.snapshot.place}
+        if wish.route is not None:
+            spec["route"] = wish.route
         new = NewBuild(
             identity=identity_of(self._stores.lab_id, principal.owner, wish),
             owner=principal.owner,

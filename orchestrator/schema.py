@@ -67,6 +67,9 @@ class BuildRequest(_Body):
     deadline_s: float = Field(default=3600.0, gt=0, le=30 * 86_400)
     phone: Text | None = Field(default=None, description="The address or serial of the one phone to use.")
     pool: Name = Field(default="default", description="Which phones may take it.")
+    route: RouteName | None = Field(
+        default=None, description="How this build reaches the prefix; by default as its phone is set."
+    )
     needs: dict[NeedName, int | str | list[str]] = Field(
         default={},
         description="What the phone must offer: abi, api_level, jdk, gradle, agp, platforms.",

@@ -6,7 +6,7 @@ debugging takes another port at each start, and routers hand out addresses anew.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -46,7 +46,21 @@ def remember_phone(phone: KnownPhone, file: Path | None = None) -> None:
     file = file or known_phones_file(os.environ)
     phones = load_known_phones(file)
     phones.pop(phone.serial, None)
-    kept = [*phones.values(), phone][-MAX_PHONES:]
+    _write(file, [*phones.values(), phone][-MAX_PHONES:])
+
+
+def forget_phone(name: str, file: Path | None = None) -> bool:
+    """Forget the phone of that serial number or address; say whether it was known."""
+    file = file or known_phones_file(os.environ)
+    phones = load_known_phones(file)
+    kept = [phone for phone in phones.values() if name not in (phone.serial, phone.address)]
+    if len(kept) == len(phones):
+        return False
+    _write(file, kept)
+    return True
+
+
+def _write(file: Path, kept: Sequence[KnownPhone]) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = file.with_name(f"{file.name}.{os.getpid()}")
     fresh.write_text(json.dumps([entry.model_dump() for entry in kept], indent=1) + "\n")

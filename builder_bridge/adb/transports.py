@@ -5,7 +5,8 @@
     server:SERIAL, server     a running adb server's phone; alone, its only one
     SERIAL                    the adb server's phone of that serial number, else the cable's, else
                               the one that was reached before, where it was found then
-    nothing                   $ANDROID_SERIAL, else the only phone there is
+    nothing                   $ANDROID_SERIAL, else the only phone at the adb server or on USB, else
+                              the only one that was reached before
 
 Plain adb-shell is within reach too: `connect_over` takes any of its transports.
 """
@@ -128,12 +129,15 @@ async def _find_serial(serial: str) -> _Way:
     if len(fitting) == 1:
         return fitting[0]
     known = await anyio.to_thread.run_sync(load_known_phones)
+    if not serial and not found and len(known) == 1:
+        serial = next(iter(known))
     if serial in known:
         return _Way("tcp", known[serial].address, serial)
     there = ", ".join(f"{way.kind}:{way.place}" for way in found) or "none"
     wanted = f"No phone {serial}" if serial else "No phone" if not found else "More than one phone"
+    before = f" Reached before: {', '.join(known)}." if known else ""
     raise PhoneUnavailable(
-        f"{wanted} was found at an adb server or on USB. There: {there}.",
+        f"{wanted} was found at an adb server or on USB. There: {there}.{before}",
         hint="Name one by HOST:PORT, serial number or ANDROID_SERIAL; `pocketbuild phone list` shows all.",
     )
 

@@ -168,7 +168,7 @@ async def _run(settings: Settings, order: _Order) -> int:
             is_interrupted=lambda: stop.is_asked,
             record=order.record,
         )
-        builder = ServiceBuilder(client, phone)
+        builder = ServiceBuilder(client, phone, route=order.route)
         tasks.start_soon(stop.listen, tasks.cancel_scope)
         async with equipped(settings, order.choice, builder, run_id, screen.show, manners) as equipment:
             result = await _work(order, equipment, run_id)

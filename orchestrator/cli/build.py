@@ -2,9 +2,6 @@
 
 import json
 import re
-import shutil
-import sys
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -13,16 +10,17 @@ from typing import Any
 import anyio
 import click
 
-from agent.progress import BuildAdvanced, BuildProblemSeen, BuildProgress
 from builder_bridge.build import BuildId
 from builder_bridge.errors import PhoneUnavailable
 from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.cli import connect, terminal
+from orchestrator.cli.build_progress import ProgressScreen
 from orchestrator.cli.terminal import say, seconds, size
-from orchestrator.client import ApiClient, FeedEvent, Refused
+from orchestrator.client import ApiClient, Refused
 from orchestrator.settings import LoadedSettings, load_settings
 
 PHONE_ANSWER_S = 30.0
+NEXT_STEP = "Or name another phone: `pocketbuild phone list` shows them."
 _READ_ON = re.compile(r"read_build_log\([^)]*\)")
 STAGES = ("scan", "upload", "unpack", "gradle", "collect", "fetch", "explain")
 
@@ -38,6 +36,7 @@ class BuildOptions:
     output: Path
     is_json: bool
     is_quiet: bool
+    is_verbose: bool
 
 
 @click.command()
@@ -52,7 +51,9 @@ class BuildOptions:
 @click.option("--project-dir", default=".", metavar="DIR", help="The Gradle root inside the workspace.")
 @click.option("--device", metavar="SERIAL|HOST:PORT", help="The phone to build on; else any that is free.")
 @click.option(
-    "--route", type=click.Choice(ROUTE_NAMES), help="How the prefix is reached; the phone keeps it."
+    "--route",
+    type=click.Choice(ROUTE_NAMES),
+    help="How this build reaches the prefix; else as the phone is set.",
 )
 @click.option("--deadline", "deadline_s", type=float, default=3600.0, metavar="SECONDS", show_default=True)
 @click.option("--priority", type=click.Choice(["urgent", "normal", "background"]), default="normal")
@@ -62,6 +63,7 @@ class BuildOptions:
     "--json", "is_json", is_flag=True, help="Write the result as one JSON object on standard output."
 )
 @click.option("--quiet", "is_quiet", is_flag=True, help="No progress.")
+@click.option("--verbose", "is_verbose", is_flag=True, help="Show Gradle's whole log as it comes.")
 @click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
 def build(workspace: Path, config: Path | None, **given: Any) -> None:
     """Build WORKSPACE on a phone, offline, and bring log and artifacts here.
@@ -85,6 +87,7 @@ def build(workspace: Path, config: Path | None, **given: Any) -> None:
         output=given["output"] or default_output(workspace),
         is_json=given["is_json"],
         is_quiet=given["is_quiet"],
+        is_verbose=given["is_verbose"],
     )
     with terminal.told_faults():
         loaded = settings_for(workspace, config)
@@ -93,11 +96,8 @@ def build(workspace: Path, config: Path | None, **given: Any) -> None:
 
 def settings_for(workspace: Path, config: Path | None) -> LoadedSettings:
     """Load settings for a command that works on a folder of this machine; it may take that folder."""
-    loaded = load_settings(config)
-    roots = [*loaded.settings.workspace_roots, workspace.resolve()]
-    # Logs of a service that lives only as long as the command would talk over the command.
-    quiet = {} if "log_level" in loaded.sources else {"log_level": "warning"}
-    return load_settings(config, workspace_roots=roots, **quiet)
+    roots = load_settings(config).settings.workspace_roots
+    return connect.load_quietly(config, workspace_roots=[*roots, workspace.resolve()])
 
 
 def default_output(workspace: Path) -> Path:
@@ -115,6 +115,8 @@ async def _build(loaded: LoadedSettings, options: BuildOptions) -> int:
         wish = dict(options.wish)
         if options.device is not None:
             wish["phone"] = await named_phone(client, options.device, options.route)
+        if options.route is not None:
+            wish["route"] = options.route
         accepted = await client.submit_workspace(options.workspace, wish)
         build_id = BuildId(accepted["id"])
         is_over = accepted["state"] == "finished"
@@ -141,20 +143,34 @@ def _how(*, is_joined: bool, is_over: bool) -> str:
 async def named_phone(client: ApiClient, name: str, route: str | None) -> str:
     """Make sure that the service knows a phone and that it answers; give the name it has there.
 
-    Raises `PhoneUnavailable` for one that does not: a person at a terminal wants to know at once.
+    A phone that is new, or that does not answer by its own route, is from now on reached by the one
+    that is named here. Raises `PhoneUnavailable` for one that does not answer, and leaves nothing of
+    the attempt behind: a person at a terminal wants to know at once.
     """
-    known = [phone for phone in await client.phones() if name in (phone["address"], phone["serial"])]
-    if not known:
+    found = [phone for phone in await client.phones() if name in (phone["address"], phone["serial"])]
+    known = found[0] if found else None
+    if known is None:
         await client.add_phone(name, None, route)
-    elif route not in (None, known[0]["route"]) or known[0]["state"] == "offline":
-        await client.add_phone(known[0]["address"], known[0]["pool"], route or known[0]["route"])
+    elif known["state"] == "offline":
+        await client.add_phone(known["address"], known["pool"], route or known["route"])
+    try:
+        return await _answered(client, name)
+    except PhoneUnavailable:
+        if known is None:
+            await client.remove_phone(name)
+        elif route not in (None, known["route"]):
+            await client.add_phone(known["address"], known["pool"], known["route"])
+        raise
+
+
+async def _answered(client: ApiClient, name: str) -> str:
     with anyio.move_on_after(PHONE_ANSWER_S):
         while True:
             phone = next(each for each in await client.phones() if name in (each["address"], each["serial"]))
             if phone["is_busy"] or phone["state"] == "online":
                 return name
             if phone["state"] == "offline":
-                raise PhoneUnavailable(str(phone["reason"]), serial=name)
+                raise PhoneUnavailable(str(phone["reason"]), serial=name, hint=NEXT_STEP)
             await anyio.sleep(0.05)
     raise PhoneUnavailable(f"{name} did not answer within {PHONE_ANSWER_S:.0f} s", serial=name)
 
@@ -163,62 +179,14 @@ async def watch(client: ApiClient, build_id: BuildId, options: BuildOptions) -> 
     """Show a build until it has ended."""
     from orchestrator.builder import BuildWatch
 
-    progress = ProgressLine(is_quiet=options.is_quiet)
+    progress = ProgressScreen(is_quiet=options.is_quiet, is_verbose=options.is_verbose)
     feed = BuildWatch(build_id, progress.show, options.workspace)
-    async for event in client.follow(build_id):
-        await feed.see(event)
-        progress.note(event)
-    progress.clear()
-
-
-class ProgressLine:
-    """One line that says what a build is doing; on a terminal it is redrawn, else it is several lines."""
-
-    def __init__(self, *, is_quiet: bool) -> None:
-        self._is_quiet = is_quiet
-        self._stream = sys.stderr
-        self._is_live = self._stream.isatty()
-        self._began_s = time.monotonic()
-        self._said = ""
-
-    def note(self, event: FeedEvent) -> None:
-        """Say why a build waits or is begun again."""
-        if event.name == "attempt":
-            self._line(f"the run was lost; attempt {event.data['attempt']} begins")
-
-    async def show(self, progress: BuildProgress) -> None:
-        """Show one step of a build."""
-        match progress:
-            case BuildAdvanced(_, state, task, _, detail):
-                self._draw(f"{state}{f' {task}' if task else ''}{f' ({detail})' if detail else ''}")
-            case BuildProblemSeen(_, severity, message, file, line):
-                place = ":".join(str(part) for part in (file, line) if part)
-                self._line(f"{severity}: {place} {message}".replace("  ", " "))
-            case _:
-                pass
-
-    def clear(self) -> None:
-        """Leave no half-drawn line behind."""
-        if self._is_live and self._said:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-    def _draw(self, text: str) -> None:
-        if self._is_quiet or text == self._said:
-            return
-        self._said = text
-        spent = seconds(time.monotonic() - self._began_s)
-        if self._is_live:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{f'{spent:>8}  {text}'[:width]}")
-        else:
-            self._stream.write(f"{spent:>8}  {text}\n")
-        self._stream.flush()
-
-    def _line(self, text: str) -> None:
-        if not self._is_quiet:
-            self.clear()
-            say(text)
+    try:
+        async for event in client.follow(build_id):
+            progress.note(event)
+            await feed.see(event)
+    finally:
+        progress.end()
 
 
 async def bring(client: ApiClient, finished: Mapping[str, Any], output: Path) -> list[Path]:

@@ -10,14 +10,25 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from orchestrator.client import ApiClient, open_client
 from orchestrator.errors import DataFolderTaken, ServiceUnreachable
-from orchestrator.settings import Settings
+from orchestrator.settings import LoadedSettings, Settings, load_settings
 
 FIND_S = 15.0
+
+
+def load_quietly(config: Path | None, **chosen: Any) -> LoadedSettings:
+    """Load settings for a command, with logs of warnings only where the user did not say more.
+
+    Logs of a service that lives only as long as the command would talk over the command.
+    """
+    loaded = load_settings(config, **chosen)
+    quiet = {} if "log_level" in loaded.sources else {"log_level": "warning"}
+    return load_settings(config, **chosen, **quiet)
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import anyio
@@ -16,12 +17,13 @@ import click
 import structlog
 
 from builder_bridge.adb import AdbConnection, connect, shell
-from builder_bridge.adb.known_phones import KnownPhone, remember_phone
+from builder_bridge.adb.known_phones import KnownPhone, forget_phone, remember_phone
 from builder_bridge.adb.line import line_speed
 from builder_bridge.adb.pairing import pair
 from builder_bridge.adb.phones import list_phones
 from builder_bridge.bridge import open_bridge
 from builder_bridge.errors import BridgeError
+from orchestrator.cli import terminal
 from orchestrator.cli.terminal import UNREACHABLE
 
 READ_BYTES = 64 << 10
@@ -126,6 +128,14 @@ def gc(address: str | None, keep: int, as_json: bool) -> None:
     _show(_run(work, as_json), as_json)
 
 
+@phone.command()
+@click.argument("name")
+@click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
+def forget(name: str, config: Path | None) -> None:
+    """Forget the phone of that address or serial number: nothing asks for it any more."""
+    terminal.run_async(_forget, config, name)
+
+
 @phone.command(name="shell", context_settings={"ignore_unknown_options": True})
 @click.option("--phone", "address", help="Which phone; see `pocketbuild phone --help`.")
 @click.option("--json", "as_json", is_flag=True, help="Print exit code and output as one JSON document.")
@@ -152,6 +162,27 @@ def shell_command(address: str | None, as_json: bool, command: tuple[str, ...]) 
             return await shell.pass_through(adb, line, _stdin(), _pass_on)
 
     sys.exit(_run(work, as_json))
+
+
+async def _forget(config: Path | None, name: str) -> int:
+    # The other commands need no service, and start without what speaks to one.
+    from orchestrator.cli.connect import load_quietly, service
+    from orchestrator.client import Refused
+    from orchestrator.observe import set_up_logs
+
+    settings = load_quietly(config).settings
+    set_up_logs(settings)
+    is_remembered = await anyio.to_thread.run_sync(forget_phone, name)
+    async with terminal.one_fault(), service(settings) as client:
+        try:
+            await client.remove_phone(name)
+        except Refused as refusal:
+            if refusal.reason_code != "unknown_phone" or not is_remembered:
+                raise
+    if name in {phone.address for phone in settings.phones}:
+        click.echo(f"{name} stands in the settings too: take it out there, or it is back at the next start")
+    click.echo(f"{name} is forgotten")
+    return terminal.DONE
 
 
 async def _remember(adb: AdbConnection, address: str | None) -> dict[str, object]:

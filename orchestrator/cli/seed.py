@@ -12,10 +12,11 @@ from builder_bridge.prefix.seed import SeedReport, open_repositories
 from builder_bridge.prefix.seed import seed as bring
 from builder_bridge.routes.probe import ROUTE_NAMES, pick_route
 from orchestrator.cli import terminal
+from orchestrator.cli.connect import load_quietly
 from orchestrator.cli.terminal import say, size
 from orchestrator.errors import SettingsFault
 from orchestrator.observe import set_up_logs
-from orchestrator.settings import default_config_file, load_settings
+from orchestrator.settings import default_config_file
 
 
 @click.command()
@@ -49,10 +50,9 @@ def seed(
     except PomFault as fault:
         raise click.BadParameter(str(fault), param_hint="COORDINATE") from fault
     with terminal.told_faults():
-        loaded = load_settings(config)
-        quiet = {} if "log_level" in loaded.sources else {"log_level": "warning"}
-        set_up_logs(load_settings(config, **quiet).settings)
-        chosen = places or loaded.settings.repositories
+        settings = load_quietly(config).settings
+        set_up_logs(settings)
+        chosen = places or settings.repositories
         if not chosen:
             raise SettingsFault(
                 "no Maven repository is named",

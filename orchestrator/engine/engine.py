@@ -79,6 +79,11 @@ def _destroy() -> None:
     DBOS.destroy(workflow_completion_timeout_sec=0)
 
 
+def _is_told(record: logging.LogRecord) -> bool:
+    """Leave out that runs are put down when the service stops: they are taken up at the next start."""
+    return not record.getMessage().startswith("Asyncio task cancelled for workflow or step")
+
+
 def _launch(stores: Stores) -> None:
     settings = stores.settings
     # The engine's own handler would write beside ours, and unstructured.
@@ -95,6 +100,7 @@ def _launch(stores: Stores) -> None:
     DBOS(config=config)
     engine_log.handlers.clear()
     engine_log.propagate = True
+    engine_log.addFilter(_is_told)
     DBOS.listen_queues([] if stores.database.is_sqlite else [queue_of(settings.lab.host_id)])
     DBOS.launch()
     engine_log.handlers.clear()

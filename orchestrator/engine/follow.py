@@ -116,7 +116,8 @@ async def _watch(resources: EngineResources, job: Assignment, stop: _Stop) -> No
     while True:
         try:
             async with resources.lines.use(job.run.phone, job.route) as port:
-                await port.cancel(job.run_id, stop.outcome.value)
+                # The cause goes through the phone's shell, where a word has no underscore.
+                await port.cancel(job.run_id, stop.outcome.value.replace("_", "-"))
                 return
         except UnknownRun:
             return

@@ -16,8 +16,8 @@ from orchestrator.engine.resources import EngineResources, Stores
 from orchestrator.engine.sharing import get_shared
 from orchestrator.errors import Refusal
 from orchestrator.store import builds as build_store
-from orchestrator.store.records import BuildRow, Outcome, RunRow
-from orchestrator.store.tables import phones
+from orchestrator.store import phones as phone_store
+from orchestrator.store.records import BuildRow, Outcome, PhoneRow, RunRow
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -45,10 +45,16 @@ async def load(stores: Stores, build_id: str, run_id: str) -> Assignment:
         run = build_store.get_run(connection, run_id)
         if run is None:
             raise LookupError(f"run {run_id} vanished from the database")
-        route = connection.execute(phones.select().where(phones.c.address == run.phone)).mappings().first()
-        return Assignment(build, run, None if route is None else route["route"])
+        phone = phone_store.get(connection, run.phone)
+        return Assignment(build, run, route_of(build, phone))
 
     return await stores.database.read(read)
+
+
+def route_of(build: BuildRow, phone: PhoneRow | None) -> str | None:
+    """Say by which route a build's runs are reached: the one asked for, else its phone's."""
+    asked: str | None = build.spec.get("route")
+    return asked if asked is not None or phone is None else phone.route
 
 
 async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> dict[str, Any]:
@@ -128,7 +134,8 @@ async def mark(stores: Stores, build_id: str, stage: str, reason: str | None = N
 def spec_of(build: BuildRow) -> BuildSpec:
     """Rebuild the spec from its stored form."""
     spec = dict(build.spec)
-    spec.pop("place", None)
+    for ours in ("place", "route"):
+        spec.pop(ours, None)
     return BuildSpec(**{**spec, "tasks": tuple(spec["tasks"]), "args": tuple(spec["args"])})
 
 

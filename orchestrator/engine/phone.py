@@ -48,7 +48,7 @@ class PhonePort(Protocol):
         ...
 
     async def cancel(self, run_id: RunId, cause: str) -> object:
-        """End a run; one that has ended already is no fault."""
+        """End a run; one that has ended already is no fault. `cause` is a word out of `[a-z0-9-]`."""
         ...
 
     async def result(self, run_id: RunId) -> BuildResult:
@@ -84,7 +84,7 @@ OpenPhone = Callable[[str, str | None], AbstractAsyncContextManager[PhonePort]]
 
 
 class PhoneLines:
-    """Keeps one connection to each phone in use, each owned by a task of its own.
+    """Keeps one connection to each phone and route in use, each owned by a task of its own.
 
     A build's steps follow each other on one connection; after a fault the next `use` connects anew.
     """
@@ -92,7 +92,7 @@ class PhoneLines:
     def __init__(self, open_phone: OpenPhone, tasks: TaskGroup) -> None:
         self._open_phone = open_phone
         self._tasks = tasks
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[tuple[str, str | None], _Line] = {}
 
     @asynccontextmanager
     async def use(self, address: str, route: str | None) -> AsyncIterator[PhonePort]:
@@ -100,9 +100,9 @@ class PhoneLines:
 
         A `BridgeError` inside the block drops the connection, for its state is unknown then.
         """
-        line = self._lines.get(address)
+        line = self._lines.get((address, route))
         if line is None or line.is_over:
-            line = self._lines[address] = _Line()
+            line = self._lines[address, route] = _Line()
             self._tasks.start_soon(self._hold, line, address, route)
         port = await line.opened()
         try:
@@ -112,10 +112,9 @@ class PhoneLines:
             raise
 
     def drop(self, address: str) -> None:
-        """Close the connection to a phone, if there is one."""
-        line = self._lines.pop(address, None)
-        if line is not None:
-            line.let_go.set()
+        """Close the connections to a phone, by whatever route."""
+        for key in [key for key in self._lines if key[0] == address]:
+            self._lines.pop(key).let_go.set()
 
     async def _hold(self, line: "_Line", address: str, route: str | None) -> None:
         try:

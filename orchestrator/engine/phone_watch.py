@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 import anyio
+import sqlalchemy as sa
 import structlog
 
 from builder_bridge.build import RunId
@@ -18,10 +19,12 @@ from builder_bridge.health import Health
 from builder_bridge.prefix.contract import Contract
 from orchestrator import bell
 from orchestrator.engine import lease
+from orchestrator.engine.handover import route_of
 from orchestrator.engine.outage import outlast_outages
 from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.placement import is_fresh
 from orchestrator.engine.resources import EngineResources
+from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
 from orchestrator.store.records import PhoneRow
 
@@ -86,7 +89,7 @@ class PhoneWatch:
     async def _look(self, phone: PhoneRow, port: PhonePort) -> dict[str, Any]:
         """Clear a phone of a fenced run, then ask what it offers; its health where that is due."""
         if phone.stop_run is not None:
-            await self._clear(phone, port)
+            await self._clear(phone)
         values = described(await port.info())
         now_s, known = time.time(), phone.health or {}
         if not is_fresh(phone, now_s, self._resources.stores.settings.care.health_every_s):
@@ -102,7 +105,7 @@ class PhoneWatch:
                     values = {"state": "online", "reason": None, "serial": port.serial}
                     values |= await ask(phone, port)
         except BridgeError as fault:
-            values = {"state": "offline", "reason": str(fault)}
+            values = {"state": "offline", "reason": f"{fault} {fault.hint}".strip()}
         except TimeoutError:
             self._resources.lines.drop(phone.address)
             values = {"state": "offline", "reason": f"no answer within {PROBE_LIMIT_S:.0f} s"}
@@ -114,14 +117,23 @@ class PhoneWatch:
             )
         stores.bells.ring("builds")
 
-    async def _clear(self, phone: PhoneRow, port: PhonePort) -> None:
-        run_id = str(phone.stop_run)
-        try:
-            await port.cancel(RunId(run_id), "the run was given up")
-        except UnknownRun:
-            log.info("run.unknown_on_phone", run_id=run_id, serial=phone.address)
-        await self._resources.stores.database.run(lambda c: lease.unfence(c, phone.address, run_id))
+    async def _clear(self, phone: PhoneRow) -> None:
+        run_id, database = str(phone.stop_run), self._resources.stores.database
+        route = await database.read(lambda c: _route_of_run(c, run_id, phone))
+        async with self._resources.lines.use(phone.address, route) as port:
+            try:
+                await port.cancel(RunId(run_id), "given-up")
+            except UnknownRun:
+                log.info("run.unknown_on_phone", run_id=run_id, serial=phone.address)
+        await database.run(lambda c: lease.unfence(c, phone.address, run_id))
         log.info("run.stopped_late", run_id=run_id, serial=phone.address)
+
+
+def _route_of_run(connection: sa.Connection, run_id: str, phone: PhoneRow) -> str | None:
+    """Say in which prefix of a phone a run lies."""
+    run = build_store.get_run(connection, run_id)
+    build = None if run is None else build_store.get(connection, run.build_id)
+    return phone.route if build is None else route_of(build, phone)
 
 
 Ask = Callable[[PhoneRow, PhonePort], Awaitable[dict[str, Any]]]

@@ -57,6 +57,7 @@ async def create_build(
         ),
         pool=body.pool,
         phone=body.phone,
+        route=body.route,
         needs=dict(body.needs),
         priority=body.priority,
         force=body.force,

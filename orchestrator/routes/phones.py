@@ -27,7 +27,7 @@ async def list_phones(service: ServiceDep, principal: PrincipalDep) -> PhoneList
         found = phone_store.list_all(connection)
         return PhoneList(phones=[_shown(connection, phone, principal, service) for phone in found])
 
-    return await service.stores.database.run(read)
+    return await service.stores.database.read(read)
 
 
 @router.post("", status_code=201)
@@ -52,17 +52,19 @@ async def add_phone(body: PhoneRequest, service: ServiceDep, principal: Principa
 
 @router.delete("/{name}", status_code=204)
 async def remove_phone(name: str, service: ServiceDep, principal: PrincipalDep) -> Response:
-    """Forget a phone; raises 409 while a build holds it."""
+    """Forget a phone; raises 409 while a build holds it. One of the settings is back at the next start."""
     need(principal, Permission.ADMIN)
 
-    def remove(connection: Connection) -> None:
+    def remove(connection: Connection) -> str:
         phone = phone_store.get(connection, name)
         if phone is None:
             raise NotFound(f"no phone is called {name}", code="unknown_phone")
         if not phone_store.remove(connection, phone.address):
             raise Conflict(f"build {phone.build_id} holds {name}", code="phone_busy")
+        return phone.address
 
-    await service.stores.database.run(remove)
+    service.engine.lines.drop(await service.stores.database.run(remove))
+    service.stores.bells.ring("builds")
     return Response(status_code=204)
 
 

@@ -31,6 +31,7 @@ from builder_bridge.build import (
 from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, ServiceRefused, UnknownRun
 from builder_bridge.health import Health, read_health
 from builder_bridge.prefix.contract import Contract
+from builder_bridge.routes.route import check_words
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.phone import OpenPhone
 
@@ -91,10 +92,9 @@ def _events_of(exit_code: int) -> list[dict[str, Any]]:
 class FakePhone:
     """One open connection to a folder."""
 
-    route_name = "folder"
-
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, route: str | None) -> None:
         self._folder = folder
+        self.route_name = "folder" if route is None else f"folder by {route}"
         self.serial = f"serial-of-{folder.name}"
 
     async def info(self) -> Contract:
@@ -158,6 +158,7 @@ class FakePhone:
             await anyio.sleep(POLL_S)
 
     async def cancel(self, run_id: RunId, cause: str) -> None:
+        check_words((run_id, cause))
         self._check()
         (self._run(run_id) / "cancel").touch()
 
@@ -244,7 +245,7 @@ def folder_phones(root: Path) -> OpenPhone:
         folder = root / address
         if not folder.is_dir() or (folder / "offline").exists():
             raise PhoneUnavailable(f"nothing answers at {address}", serial=address)
-        yield FakePhone(folder)
+        yield FakePhone(folder, route)
 
     return open_phone
 

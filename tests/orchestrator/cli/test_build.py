@@ -95,11 +95,53 @@ def test_status_without_a_service_says_how_to_start_one(tmp_path: Path) -> None:
     assert (done.returncode, "Start one with `pocketbuild serve`" in done.stderr) == (4, True), done.stderr
 
 
-def test_a_phone_that_is_not_there_is_told_instead_of_waited_for(data: Path, tmp_path: Path) -> None:
+def phones_of(data: Path) -> dict[str, dict[str, Any]]:
+    shown = json.loads(pocketbuild(data, "status", "--json").stdout)
+    return {phone["address"]: phone for phone in shown["phones"]}
+
+
+def test_a_phone_that_is_not_there_is_told_instead_of_waited_for_and_not_kept(
+    data: Path, tmp_path: Path
+) -> None:
     workspace = make_workspace(tmp_path / "hello", text="nobody")
-    done = pocketbuild(data, "build", str(workspace), "--device", "127.0.0.1:1")
+    done = pocketbuild(data, "build", str(workspace), "--device", "127.0.0.1:1", "--route", "termux")
     assert done.returncode == 4
     assert "nothing answers at 127.0.0.1:1" in done.stderr
+    assert "127.0.0.1:1" not in phones_of(data)
+
+
+def test_a_route_is_of_the_build_and_leaves_the_phone_as_it_is(data: Path, tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "hello", text="by another route")
+    arguments = ("build", str(workspace), "--device", "p1", "--route", "shell_dir", "--json", "--quiet")
+    done = pocketbuild(data, *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["runs"][0]["route"] == "folder by shell_dir"
+    assert phones_of(data)["p1"]["route"] is None
+
+
+def test_verbose_shows_the_log_and_the_plain_form_a_few_lines(data: Path, tmp_path: Path) -> None:
+    lines = [f":app:task{number}" for number in range(200)] + ["", "BUILD SUCCESSFUL in 1s"]
+    workspace = make_workspace(tmp_path / "hello", text="verbose", lines=lines)
+    plain, verbose = (
+        pocketbuild(data, "build", str(workspace), "--force", *more, cwd=tmp_path)
+        for more in ((), ("--verbose",))
+    )
+    assert (plain.returncode, verbose.returncode) == (0, 0), plain.stderr + verbose.stderr
+    assert "\n".join(lines) in verbose.stderr
+    assert "BUILD SUCCESSFUL" not in plain.stderr
+    assert plain.stderr.count(":app:task") < 100
+    assert "app-debug.apk" in plain.stdout
+
+
+def test_a_phone_is_forgotten_by_the_service_too(data: Path) -> None:
+    (data.parent / "phones/p9").mkdir()
+    done = pocketbuild(data, "build", str(make_workspace(data.parent / "nine", text="9")), "--device", "p9")
+    assert done.returncode == 0, done.stderr
+    forgotten = pocketbuild(data, "phone", "forget", "serial-of-p9")
+    assert (forgotten.returncode, forgotten.stdout) == (0, "serial-of-p9 is forgotten\n"), forgotten.stderr
+    assert "p9" not in phones_of(data)
+    again = pocketbuild(data, "phone", "forget", "p9")
+    assert (again.returncode, "no phone is called p9" in again.stderr) == (3, True)
 
 
 def test_a_scripted_agent_repairs_a_build_and_its_run_can_be_shown(data: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def pocketbuild(tmp_path: Path) -> Pocketbuild:
             env=environment | more,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
 
@@ -66,6 +66,17 @@ def test_a_connected_phone_is_remembered_by_its_serial_not_its_address(
     other = pocketbuild("shell", "--phone", "FAKE0001", "echo found")
     assert (other.returncode, other.stdout) == (4, "")
     assert "OTHER answers there" in other.stderr
+
+
+def test_the_only_phone_that_was_reached_before_is_meant_where_none_is_named(
+    phone: FakePhone, pocketbuild: Pocketbuild
+) -> None:
+    assert "No phone was found" in pocketbuild("info").stderr
+    assert pocketbuild("connect", phone.address).returncode == 0
+    assert json.loads(pocketbuild("info", "--json").stdout)["serial"] == "FAKE0001"
+    forgotten = pocketbuild("forget", "FAKE0001")
+    assert (forgotten.returncode, forgotten.stdout) == (0, "FAKE0001 is forgotten\n"), forgotten.stderr
+    assert pocketbuild("info").returncode == 4
 
 
 def test_a_remembered_phone_that_is_away_is_listed_with_the_reason(
