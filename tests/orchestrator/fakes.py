@@ -3,7 +3,7 @@
 It keeps the promises of the real bridge: one run id is one run, a log is read on from an offset, a
 run is ended by a file that its process watches, every answer comes from what lies in the folder.
 Files named `offline`, `cut`, `mute` and `wipe` in the phone's folder make it misbehave; `health.txt`
-holds what its Android prints of battery, heat and storage.
+holds what its Android prints of battery, heat and storage; `hold-STAGE` keeps it in a stage.
 """
 
 import hashlib
@@ -42,7 +42,9 @@ plan = json.load(open(folder + "/plan.json"))
 def state(name):
     with open(folder + "/state.tmp", "w") as f: f.write(name)
     os.rename(folder + "/state.tmp", folder + "/state")
-state("unpacking"); time.sleep(plan["unpack_s"]); state("running")
+def gate(name):
+    while os.path.exists(folder + "/../../hold-" + name): time.sleep(0.01)
+state("unpacking"); gate("unpack"); time.sleep(plan["unpack_s"]); state("running"); gate("gradle")
 with open(folder + "/build.log", "ab", buffering=0) as log:
     for line in plan["lines"]:
         while os.path.exists(folder + "/hold") and not os.path.exists(folder + "/cancel"): time.sleep(0.01)
@@ -50,7 +52,7 @@ with open(folder + "/build.log", "ab", buffering=0) as log:
             log.write(b"cancelled\\n"); state("cancelled"); sys.exit()
         text = repr(time.time()) if plan.get("is_stamped") else line
         log.write(text.encode() + b"\\n"); time.sleep(plan["line_s"])
-state("collecting"); time.sleep(plan["collect_s"])
+state("collecting"); gate("collect"); time.sleep(plan["collect_s"])
 os.makedirs(folder + "/artifacts")
 if plan["exit_code"] == 0:
     with open(folder + "/artifacts/0", "wb") as f: f.write(("apk of " + plan["fingerprint"]).encode() * 50)
@@ -119,6 +121,7 @@ class FakePhone:
             if (run / "request").read_text() != digest:
                 raise RunConflict(f"{run_id} was made from other content")
             return BuildState((run / "state").read_text()) if (run / "state").exists() else None
+        await self._gate("upload")
         await anyio.sleep(plan_of(snapshot).get("upload_s", 0.0))
         run.mkdir(parents=True, exist_ok=True)
         (run / "plan.json").write_text(json.dumps(plan_of(snapshot)))
@@ -202,6 +205,7 @@ class FakePhone:
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> None:
         self._check()
         plan = json.loads((self._run(run_id) / "plan.json").read_text())
+        await self._gate("fetch")
         await anyio.sleep(plan.get("fetch_s", 0.0))
         content = (self._run(run_id) / "artifacts" / str(artifact.index)).read_bytes()
         await anyio.Path(destination).write_bytes(content)
@@ -215,6 +219,10 @@ class FakePhone:
     def _detail(self, run: Path) -> str | None:
         detail = run / "detail"
         return detail.read_text() if detail.exists() else None
+
+    async def _gate(self, stage: str) -> None:
+        while (self._folder / f"hold-{stage}").exists():  # noqa: ASYNC110 - a test's file ends it
+            await anyio.sleep(POLL_S)
 
     def _check(self) -> None:
         cut = self._folder / "cut"

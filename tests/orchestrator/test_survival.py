@@ -10,13 +10,8 @@ from tests.orchestrator.fakes import starts_of
 from tests.orchestrator.processes import kill, start_service
 from tests.orchestrator.workspaces import make_workspace
 
-STAGES: dict[str, dict[str, Any]] = {
-    "upload": {"upload_s": 6.0},
-    "unpack": {"unpack_s": 6.0},
-    "gradle": {"lines": [f"line {n}" for n in range(200)], "line_s": 0.04},
-    "collect": {"collect_s": 6.0},
-    "fetch": {"fetch_s": 6.0},
-}
+STAGES = ("upload", "unpack", "gradle", "collect", "fetch")
+LINES = [f"line {n}" for n in range(200)]
 
 
 def wait_for(condition: Any, at_most_s: float = 120.0) -> None:
@@ -30,6 +25,7 @@ def test_a_service_killed_at_every_stage_finishes_each_build_once_and_byte_exact
     phones, data = tmp_path / "phones", tmp_path / "data"
     for stage in STAGES:
         (phones / stage).mkdir(parents=True)
+        (phones / stage / f"hold-{stage}").touch()
     settings = {
         "phones": [{"address": stage} for stage in STAGES],
         "workspace_roots": [str(tmp_path)],
@@ -37,8 +33,8 @@ def test_a_service_killed_at_every_stage_finishes_each_build_once_and_byte_exact
     }
     process, url = start_service(data, phones, **settings)
     ids = {}
-    for stage, plan in STAGES.items():
-        workspace = make_workspace(tmp_path / f"w-{stage}", text=stage, **plan)
+    for stage in STAGES:
+        workspace = make_workspace(tmp_path / f"w-{stage}", text=stage, lines=LINES)
         answer = httpx.post(f"{url}/v1/builds", json={"path": str(workspace), "phone": stage}, timeout=60)
         ids[stage] = answer.json()["id"]
 
@@ -48,6 +44,8 @@ def test_a_service_killed_at_every_stage_finishes_each_build_once_and_byte_exact
 
     wait_for(lambda: all(build(stage)["stage"] == stage for stage in STAGES))
     kill(process)
+    for stage in STAGES:
+        (phones / stage / f"hold-{stage}").unlink()
     process, url = start_service(data, phones, **settings)
     try:
         wait_for(lambda: all(build(stage)["state"] == "finished" for stage in STAGES))
