@@ -90,6 +90,7 @@ class Decoder:
                 self._take_message(event)
             case "message_stop":
                 self._assembly.has_end_marker = True
+                self._take_end(event, event)
                 if isinstance(message := event.get("message"), dict):
                     self._take_message(message)
             case _:
@@ -108,10 +109,8 @@ class Decoder:
             if block.call is None:
                 if block.pieces and isinstance(found := read_arguments(block.pieces), dict):
                     block.data["input"] = found
-            elif (
-                (block.call.is_blank or block.call.is_placeholder) and given and isinstance(given, dict | str)
-            ):
-                block.call.whole.append(given)
+            elif given and (block.call.is_blank or block.call.is_placeholder):
+                block.call.whole.append(given if isinstance(given, dict | str) else json.dumps(given))
         self._take_repeat()
 
     def _take_delta(self, event: JsonObject, delta: JsonObject) -> None:
@@ -134,9 +133,9 @@ class Decoder:
             self._take_end(event, delta)
 
     def _take_json(self, event: JsonObject, piece: str) -> None:
-        block = self._find_block(whole_number(event.get("index")))
         if not piece:
             return
+        block = self._find_block(whole_number(event.get("index")))
         if block.call is not None:
             self._assembly.extend(block.call, piece)
         else:
@@ -256,9 +255,8 @@ class Decoder:
                 case "thinking" | "redacted_thinking" if has_thinking:
                     continue
             block = self._open_block(data)
-            given = data.get("input")
-            if block.call is not None and given and isinstance(given, dict | str):
-                block.call.whole.append(given)
+            if block.call is not None and (given := data.get("input")):
+                block.call.whole.append(given if isinstance(given, dict | str) else json.dumps(given))
 
     def _take_end(self, event: JsonObject, delta: JsonObject) -> None:
         self._assembly.finish(delta.get("stop_reason") or event.get("stop_reason"))

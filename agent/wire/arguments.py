@@ -13,9 +13,11 @@ from itertools import dropwhile, pairwise
 from typing import Any
 
 from agent.message import JsonObject
-from agent.wire.json_text import read_strict
+from agent.wire.json_text import Nesting, read_strict
 
 _NEAR_CHARS = 24
+_MAX_TELLINGS = 8
+"""How often one object may be told in the arguments of one call; beyond that nothing is clear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +44,31 @@ def read_arguments(fragments: Sequence[str]) -> JsonObject | Unreadable:
 
 def _other_readings(fragments: Sequence[str], text: str) -> list[str]:
     """Give the texts that the fragments can mean if they are not meant to be joined."""
-    pieces = [fragment for fragment in fragments if fragment.strip()]
-    if len(pieces) < 2:
-        return []
     readings = []
-    if pieces[0].strip() == "{}":
-        pieces = [*dropwhile(lambda piece: piece.strip() == "{}", pieces)] or pieces[-1:]
-        text = "".join(pieces)
-        readings.append(text)
-    if all(later.startswith(earlier) for earlier, later in pairwise(pieces)):
+    if (repeated := _repeated_object(text)) is not None:
+        readings.append(repeated)
+    pieces = [fragment for fragment in fragments if fragment.strip()]
+    pieces = [*dropwhile(lambda piece: piece.strip() == "{}", pieces)]
+    if len(pieces) > 1 and all(later.startswith(earlier) for earlier, later in pairwise(pieces)):
         readings.append(pieces[-1])
-    before = "".join(pieces[:-1])
-    if is_same_object(before, pieces[-1]):
-        readings.append(before)
-    half, odd = divmod(len(text), 2)
-    if not odd and text[:half] == text[half:]:
-        readings.append(text[:half])
     return readings
+
+
+def _repeated_object(text: str) -> str | None:
+    """Give the one object that `text` says, after placeholders and again and again; None if there is none."""
+    told, at = "", 0
+    for _ in range(_MAX_TELLINGS):
+        end = Nesting().feed(text, at)
+        if end < 0:
+            return None
+        value, at = text[at:end], end
+        if told and not is_same_object(told, value):
+            return None
+        if not told and _read_object(value) != {}:
+            told = value
+        if not text[at:].strip():
+            return told or value
+    return None
 
 
 def check_object(arguments: JsonObject) -> JsonObject | Unreadable:

@@ -106,7 +106,12 @@ class CallDraft:
             piece = self.pieces[number]
             if number == 0 and _is_placeholder(piece):
                 continue
-            self._is_balanced = self._is_balanced or self._nesting.feed(piece) >= 0
+            if not self._is_balanced and self._nesting.feed(piece) >= 0:
+                self._is_balanced = number > 2 or not _is_placeholder("".join(self.pieces[: number + 1]))
+                self._nesting = Nesting()
+            elif number and piece[:1] == "{" and piece.startswith(self.pieces[number - 1]):
+                # Perhaps a snapshot of all so far, which is complete if it is by itself.
+                self._is_balanced = self._is_balanced or Nesting().feed(piece) >= 0
         self._scanned_pieces = len(self.pieces)
         return self._is_balanced
 

@@ -38,6 +38,8 @@ def told_failure(event: JsonObject) -> str | None:
         return named
     if _is_filled(event.get("detail")) or _is_filled(event.get("errors")):
         return describe(event)
+    if event.keys() == {"error"} and isinstance(event["error"], dict):
+        return "the provider tells a failure, but not which"
     message = next((event[key] for key in _MESSAGE_KEYS if isinstance(event.get(key), str)), "")
     codes = [event[key] for key in _CODE_KEYS if key not in ("type", "status") and key in event]
     status = event.get("status")

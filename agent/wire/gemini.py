@@ -80,11 +80,12 @@ class Decoder:
     def _take_part(self, part: JsonObject) -> None:
         signature = _get(part, "thoughtSignature")
         call = _get(part, "functionCall")
+        text, is_call = part.get("text"), isinstance(call, dict)
+        if isinstance(text, str):
+            self._take_text(text, None if is_call else signature, is_reasoning=bool(part.get("thought")))
         if isinstance(call, dict):
             self._take_call(call, signature)
-        elif isinstance(text := part.get("text"), str):
-            self._take_text(text, signature, is_reasoning=bool(part.get("thought")))
-        elif part.keys() - {"thought"}:
+        elif not isinstance(text, str) and part.keys() - {"thought"}:
             self._assembly.opaque_part(part)
 
     def _take_text(self, text: str, signature: Any, *, is_reasoning: bool) -> None:
@@ -100,13 +101,16 @@ class Decoder:
             assembly.end_part()
 
     def _take_call(self, call: JsonObject, signature: Any) -> None:
-        name, arguments, partial = call.get("name"), call.get("args"), _get(call, "partialArgs")
+        name, arguments, partial = call.get("name"), _arguments(call), _get(call, "partialArgs")
         is_more = bool(_get(call, "willContinue"))
+        if not any(call.values()) and self._open is None and self._assembly.calls:
+            return
         draft = self._open
-        if draft is None or (isinstance(name, str) and name.strip() and draft.name not in ("", name)):
+        if draft is None or self._is_another(draft, call):
             self._end_call()
             draft = self._open = self._assembly.open_call()
             draft.needs_id = False
+            draft.is_orphan = bool(partial) and not identifier(name)
         if not draft.name:
             draft.take_name(name)
         draft.id = draft.id or identifier(call.get("id"))
@@ -122,6 +126,17 @@ class Decoder:
         self._assembly.touch(draft)
         if not is_more:
             self._end_call()
+
+    def _is_another(self, draft: CallDraft, call: JsonObject) -> bool:
+        """Whether a call comes although the one before never said that it ended."""
+        name, call_id = identifier(call.get("name")), identifier(call.get("id"))
+        is_other = bool(name) and draft.name not in ("", name)
+        if is_other or (call_id and draft.id):
+            return is_other or call_id != draft.id
+        is_head = bool(name and _get(call, "willContinue")) and not (
+            _arguments(call) or _get(call, "partialArgs")
+        )
+        return is_head and bool(self._arguments or self._strings)
 
     def _take_piece(self, draft: CallDraft, piece: JsonObject) -> None:
         path = str(_get(piece, "jsonPath") or "")
@@ -144,6 +159,11 @@ class Decoder:
             if self._arguments:
                 self._open.whole.append(self._arguments)
         self._open, self._arguments, self._strings = None, {}, {}
+
+
+def _arguments(call: JsonObject) -> Any:
+    """Give the arguments of a call, also under the key that the other dialects have for them."""
+    return call["args"] if "args" in call else call.get("arguments")
 
 
 def _get(holder: JsonObject, key: str) -> Any:

@@ -14,7 +14,7 @@ from agent.wire.json_text import Nesting
 
 _CALL_LIKE = re.compile(
     r'"(?:name|function|tool|tool_name|recipient_name)"\s*:'
-    r"|<(?:\w+:)?(?:function|invoke|parameter|arg_key|tool)\b"
+    r"|<(?:\w+:)?(?:function|invoke|parameter|(?:longcat_)?arg_key|tool)\b"
     r"|\b[A-Za-z_][\w.-]*\s*[({]"
 )
 _LOOKED_AT_CHARS = 4000
@@ -40,6 +40,11 @@ _FORMS = (
         "</{}>",
         _CALL_LIKE,
     ),
+    # GLM: a tool without parameters
+    _Form(re.compile(r"<tool_call>(?=\s*[A-Za-z]\w*_\w+\s*</tool_call>)"), "</tool_call>"),
+    # Llama: a call in Python
+    _Form(re.compile(r"<\|python_tag\|>\s*[A-Za-z_][\w.]*\.call\("), ")"),
+    _Form(re.compile(r"<\|python_start\|>\s*\[?\s*[A-Za-z_][\w.]*\("), "<|python_end|>"),
     # Llama and Qwen coder
     _Form(re.compile(r"<function(?:=|\s+name=)[^<>]{1,200}>"), "</function>"),
     # Anthropic, MiniMax, xAI
@@ -56,12 +61,13 @@ _FORMS = (
     ),
     # Gemma
     _Form(re.compile(r"<start_function_call>\s*call:"), "<end_function_call>"),
+    _Form(re.compile(r"<\|tool_call>\s*call:"), "<tool_call|>"),
     _Form(re.compile(r"```tool_(?:code|calls?)\b\s*(?=[^\s`])"), "```"),
 )
 
 _BEFORE_JSON = re.compile(
-    r"(?:\[TOOL_CALLS\]|functools(?=\[\s*\{)|<\|(?:python_tag|tool_calls?|tools_prefix|START_ACTION|action_start|function_call)\|>)"
-    r"(?:\s*<\|plugin\|>)?[^\[{<]{0,100}?(?:\[CALL_ID\][\w-]{0,60})?(\[ARGS\])?\s*(?=\[\s*\{|\{)"
+    r"(?:\[TOOL_CALLS\](?P<name>\s*[A-Za-z_][\w.-]*(?=\s*\{))?|functools(?=\[\s*\{)|<\|(?:python_tag|tool_calls?|tools_prefix|START_ACTION|action_start|function_call)\|>)"
+    r"(?:\s*<\|plugin\|>)?[^\[{<]{0,100}?(?:\[CALL_ID\][\w-]{0,60})?(?P<args>\[ARGS\])?\s*(?=\[\s*\{|\{)"
 )
 """Mistral, Llama 3, Granite, Phi, Apertus, Command R, InternLM: a marker and then JSON."""
 
@@ -104,7 +110,8 @@ def _json_after_marker(text: str) -> Iterator[int]:
         at = Nesting().feed(text, marker.end())
         if at < 0:
             return
-        if marker[1] or _CALL_LIKE.search(text, marker.end(), min(at, marker.end() + _LOOKED_AT_CHARS)):
+        is_named = marker["name"] or marker["args"]
+        if is_named or _CALL_LIKE.search(text, marker.end(), min(at, marker.end() + _LOOKED_AT_CHARS)):
             yield marker.start()
             return
 

@@ -53,6 +53,8 @@ class CallRoutes:
     def take_legacy(self, function: JsonObject) -> None:
         """Take a piece of the deprecated `function_call`; such calls have no ids and come one by one."""
         name, piece = _name(function.get("name")), _text_of(function.get("arguments"))
+        if not (name or piece):
+            return
         if self._legacy is None or (name and self._begins_anew(self._legacy, name, piece)):
             self._legacy = self._assembly.open_call()
             self._legacy.needs_id = False
@@ -63,19 +65,23 @@ class CallRoutes:
 
     def repair(self, calls: Any) -> None:
         """Fill gaps from the calls of a complete message that repeats what was streamed."""
-        if not isinstance(calls, list):
-            return
-        missing = len(calls) - len(self._assembly.calls)
-        for place, raw in enumerate(calls):
-            if not isinstance(raw, dict):
-                continue
-            known = self._by_id.get(identifier(raw.get("id")))
-            if known is not None:
-                arguments = _source(raw).get("arguments")
-                known.whole += [arguments] if isinstance(arguments, str | dict) else []
-                known.take_name(_source(raw).get("name") if not known.name else None)
-            elif missing > 0:
+        told = [raw for raw in calls if isinstance(raw, dict)] if isinstance(calls, list) else []
+        known = [self._by_id.get(identifier(raw.get("id"))) for raw in told]
+        unpaired = [draft for draft in self._assembly.calls if draft not in known]
+        missing = len(told) - len(self._assembly.calls)
+        for place, raw in enumerate(told):
+            source = _source(raw)
+            name, arguments = _name(source.get("name")), source.get("arguments")
+            again = CallDraft(0, 0, name=name, whole=[arguments] if isinstance(arguments, str | dict) else [])
+            draft = known[place] or next((draft for draft in unpaired if _is_told_by(draft, again)), None)
+            if draft is None and missing > 0:
+                missing -= 1
                 self.take(raw, place, is_whole=True)
+            elif draft is not None:
+                unpaired = [other for other in unpaired if other is not draft]
+                draft.id = draft.id or identifier(raw.get("id"))
+                draft.take_name(name if not draft.name else None)
+                draft.whole += again.whole
 
     def settle(self) -> None:
         """Put right what only the whole stream tells: collided heads, a call that came in both fields."""
@@ -104,7 +110,7 @@ class CallRoutes:
         )
         name, index = _name(source.get("name")), whole_number(raw.get("index"))
         key = "input" if source is raw.get("custom") else "arguments"
-        piece = _text_of(source.get(key, source.get("parameters")))
+        piece = _text_of(next((source[own] for own in (key, "parameters", "input") if own in source), None))
         if not (call_id or name or piece):
             return
         if is_whole and index is None and call_id not in self._by_id:
@@ -164,7 +170,7 @@ class CallRoutes:
         if known is not None:
             if not name:
                 return self._goes_on(known, piece)
-            if there is known or index is None:
+            if there is known or index is None or known.index == index:
                 return None if self._begins_anew(known, name, piece) else known
             has_begun = known.pieces or known.index is None
             is_same = known.name == name and has_begun and not known.has_arguments
@@ -173,11 +179,13 @@ class CallRoutes:
             return self._find_at_index(there, call_id, name, piece)
         if index is None:
             return self._find_without_index(call_id, name, piece, place)
-        return None if call_id else self._find_by_order(index, name, piece)
+        if call_id:
+            return self._find_without_index(call_id, name, piece, place) if self._is_headless() else None
+        return self._find_by_order(index, name, piece)
 
     def _find_at_index(self, there: CallDraft, call_id: str, name: str, piece: str) -> CallDraft | None:
         if not name:
-            if call_id and there.has_arguments and not piece:
+            if call_id and there.id and there.has_arguments and not piece:
                 self._spare_ids[there.number] = call_id
             return there if call_id else self._goes_on(there, piece)
         if call_id and there.id:
@@ -201,6 +209,11 @@ class CallRoutes:
         is_next_whole_call = name != last.name and last.is_blank and piece
         return None if is_next_whole_call else last
 
+    def _is_headless(self) -> bool:
+        """Whether the last call has neither an index nor an id yet."""
+        last = self._last()
+        return last is not None and last.index is None and not last.id
+
     def _find_by_order(self, index: int, name: str, piece: str) -> CallDraft | None:
         """Find the call for a tail under an index that no head had: heads and tails may be counted apart."""
         calls, last = self._assembly.calls, self._last()
@@ -209,7 +222,7 @@ class CallRoutes:
             return last if last is not None and is_begun and last.name == name else None
         if 0 <= index < len(calls):
             draft = calls[index]
-            if draft.index != index and not draft.has_arguments:
+            if draft.index is None or (draft.index != index and not draft.has_arguments):
                 return draft
         if last is not None and last.number in self._repeated_heads:
             return self._goes_on(last, piece)
@@ -223,15 +236,15 @@ class CallRoutes:
             return draft.has_object
         if not draft.has_arguments:
             return False
-        if not piece:
+        if not piece.strip():
             # A repeat of the head, or the head of another call: the next fragment will tell.
             self._repeated_heads.add(draft.number)
             self._growing = {at: call for at, call in self._growing.items() if call is not draft}
-        return bool(piece)
+        return _begins_object(piece)
 
     def _goes_on(self, draft: CallDraft, piece: str) -> CallDraft | None:
         """Give the call itself, None if its head was repeated and these are another call's arguments."""
-        if piece and draft.number in self._repeated_heads:
+        if draft.number in self._repeated_heads and _begins_object(piece):
             self._repeated_heads.discard(draft.number)
             self._repeated = draft
             return None
@@ -241,10 +254,22 @@ class CallRoutes:
         return self._assembly.calls[-1] if self._assembly.calls else None
 
 
+def _begins_object(piece: str) -> bool:
+    """Whether a fragment can be the first of a call's arguments: an object, or one encoded as a string."""
+    return piece.lstrip()[:1] in ("{", '"')
+
+
 def _content(draft: CallDraft) -> tuple[str, str] | None:
     """Give what a call says, None where it cannot run."""
     found = draft.read_arguments()
     return None if isinstance(found, Unreadable) or not draft.name else (draft.name, fingerprint(found))
+
+
+def _is_told_by(draft: CallDraft, again: CallDraft) -> bool:
+    """Whether a call that comes again is this one: the same, or what this one lacks."""
+    if not draft.has_arguments:
+        return draft.name in ("", again.name)
+    return draft.name == again.name and _content(draft) == _content(again)
 
 
 def _source(raw: JsonObject) -> JsonObject:

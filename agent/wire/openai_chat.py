@@ -83,6 +83,8 @@ class Decoder:
         elif isinstance(event.get("response"), str) and failure is None:
             self._take_choice({**event, "delta": {**event, "content": event["response"]}})
         elif failure is None:
+            for key in _FINISH_KEYS:
+                self._assembly.finish(event.get(key))
             failure = told_failure(event)
             if failure is None and self._assembly.event_name == "error":
                 failure = describe(event)
@@ -119,7 +121,7 @@ class Decoder:
             self._take_content({"content": delta})
         message = choice.get("message")
         if isinstance(message, dict) and message:
-            is_repeat = isinstance(delta, dict) or self._has_streamed
+            is_repeat = bool(delta) or self._has_streamed
             if is_repeat:
                 self._repeat = message
             else:

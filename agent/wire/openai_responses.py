@@ -12,6 +12,7 @@ from agent.wire.assemble import Assembly
 from agent.wire.failure import named_failure, told_failure
 from agent.wire.response_calls import ResponseCalls, is_call
 from agent.wire.response_texts import ResponseTexts
+from agent.wire.scalars import identifier
 
 _REASONING = (
     "reasoning_summary_text",
@@ -30,6 +31,7 @@ _TEXT_DONES = {name.replace(".delta", ".done"): is_reasoning for name, is_reason
 _ARGUMENT_DELTAS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 _ARGUMENT_DONES = ("response.function_call_arguments.done", "response.custom_tool_call_input.done")
 _PART_DONES = ("response.content_part.done", "response.reasoning_summary_part.done")
+_ITEMS_OF_TEXT = ("message", "reasoning")
 _MAX_FINALS = 4
 """A response has one final event, some servers send a second; what more of them hold is not looked at."""
 _ENDS = ("completed", "incomplete", "failed", "cancelled", "done")
@@ -52,9 +54,10 @@ class Decoder:
         if kind in _TEXT_DELTAS:
             self._texts.extend(event, is_reasoning=_TEXT_DELTAS[kind])
         elif kind in _ARGUMENT_DELTAS:
-            if piece := event.get("delta"):
+            piece = event.get("delta")
+            if piece and (call := self._calls.of_arguments(event)) is not None:
                 text = piece if type(piece) is str else json.dumps(piece, ensure_ascii=False)
-                self._assembly.extend(self._calls.of_arguments(event), text)
+                self._assembly.extend(call, text)
         elif kind in _TEXT_DONES:
             self._texts.finish(
                 event, event.get("text") or event.get("refusal"), is_reasoning=_TEXT_DONES[kind]
@@ -67,6 +70,8 @@ class Decoder:
         elif kind == "response.output_item.added" and isinstance(item := event.get("item"), dict):
             if is_call(item):
                 self._calls.announce(event, item)
+            elif item.get("type") not in _ITEMS_OF_TEXT:
+                self._calls.note_hosted(event, item)
         elif kind == "response.output_item.done" and isinstance(item := event.get("item"), dict):
             self._finish_item(event, item)
         else:
@@ -77,7 +82,10 @@ class Decoder:
 
     def _finish_arguments(self, event: JsonObject) -> None:
         call = self._calls.of_arguments(event)
+        if call is None:
+            return
         call.is_closed = True
+        call.id = call.id or identifier(event.get("call_id"))
         if not call.name:
             call.take_name(event.get("name"))
         given = event.get("arguments") or event.get("input")
@@ -87,7 +95,7 @@ class Decoder:
     def _finish_item(self, event: JsonObject, item: JsonObject) -> None:
         if is_call(item):
             self._calls.finish(event, item)
-        elif item.get("type") in ("message", "reasoning"):
+        elif item.get("type") in _ITEMS_OF_TEXT:
             self._texts.finish_item(event, item)
         else:
             self._assembly.opaque_part({"item": item})
@@ -115,7 +123,7 @@ class Decoder:
             for number, item in enumerate(items):
                 self._finish_item({"output_index": number}, item)
         else:
-            self._texts.settle([item for item in items if item.get("type") in ("message", "reasoning")])
+            self._texts.settle([item for item in items if item.get("type") in _ITEMS_OF_TEXT])
             self._calls.settle([item for item in items if is_call(item)])
         if isinstance(usage := response.get("usage"), dict):
             self._assembly.counts.take_openai(usage)

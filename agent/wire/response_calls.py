@@ -29,10 +29,22 @@ class ResponseCalls:
         self._assembly = assembly
         self._by_item_id: dict[str, CallDraft | None] = {}
         self._by_index: dict[int, CallDraft] = {}
+        self._hosted: set[str | int] = set()
 
-    def of_arguments(self, event: JsonObject) -> CallDraft:
-        """Give the call that an event about arguments belongs to; where there is none, an orphan."""
+    def note_hosted(self, event: JsonObject, item: JsonObject) -> None:
+        """Note an item that the provider runs itself: its arguments are no call of the client's."""
+        for place in (identifier(item.get("id")), event.get("output_index")):
+            if type(place) is int or (type(place) is str and place):
+                self._hosted.add(place)
+
+    def of_arguments(self, event: JsonObject) -> CallDraft | None:
+        """Give the call that an event about arguments belongs to; where there is none, an orphan.
+
+        Gives None where the provider runs the item itself.
+        """
         item_id, index = event.get("item_id"), event.get("output_index")
+        if type(item_id) is str and item_id in self._hosted:
+            return None
         known = self._by_item_id.get(item_id) if type(item_id) is str else None
         if known is None and type(index) is int:
             known = self._by_index.get(index)
@@ -40,6 +52,8 @@ class ResponseCalls:
                 known = None
         elif known is None:
             known = self._still_open()
+        if known is None and not item_id and index in self._hosted:
+            return None
         if known is None:
             known = self._assembly.open_call()
             known.is_orphan = True
@@ -118,6 +132,7 @@ class ResponseCalls:
             self._by_item_id[item_id] = call if self._by_item_id.get(item_id, call) is call else None
         if type(index) is int:
             self._by_index[index] = call
+            self._hosted.discard(index)
 
     def _fill(self, call: CallDraft, item: JsonObject) -> None:
         call.id = call.id or identifier(item.get("call_id"))

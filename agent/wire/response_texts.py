@@ -6,6 +6,7 @@ from typing import Any
 from agent.message import JsonObject
 from agent.wire.assemble import Assembly
 from agent.wire.draft import TextDraft
+from agent.wire.think_tag import without_thinking
 
 _Key = tuple[bool, Any, Any]
 """Whether it is thinking, the item's output index or else its id, the part's number in the item."""
@@ -129,8 +130,8 @@ class ResponseTexts:
         """Put the final text in place of a streamed one that lacks something."""
         drafts = [part for part in self._assembly.parts if isinstance(part, TextDraft)]
         visible = [draft for draft in drafts if not draft.is_reasoning]
-        told = "".join(draft.text for draft in visible)
-        if len(whole) > len(told) and visible and not any(draft.is_tagged for draft in drafts):
+        told, whole = "".join(draft.text for draft in visible), without_thinking(whole)
+        if len(whole) > len(told) and visible:
             visible[0].replace(whole)
             for draft in visible[1:]:
                 draft.replace("")

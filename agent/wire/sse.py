@@ -23,6 +23,7 @@ from agent.wire.template import Template
 _LONE_CR = re.compile(rb"\r(?!\n)")
 _NOTHING = re.compile(r"[ \t\r\0]*(?:\xef\xbb\xbf)?[ \t\r\0]*")
 _FIELD = re.compile(r"(data|event|id|retry)\s*:", re.IGNORECASE | re.ASCII)
+_BARE_FIELD = re.compile(r"data|event|id|retry", re.IGNORECASE)
 _UNKNOWN_FIELD = re.compile(r"[A-Za-z][\w.-]*:(?!//)", re.ASCII)
 _END_MARKER = re.compile(r'"?\[DONE\]', re.IGNORECASE)
 _SCALAR = re.compile(r'("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)(?=[\s,\]}]|$)', re.ASCII)
@@ -237,6 +238,8 @@ class EventReader:
         return end
 
     def _no_object(self, text: str, at: int, start: int, is_framed: bool) -> Generator[Found, None, int]:
+        if not (is_framed or self._at_end) and _BARE_FIELD.fullmatch(text, at):
+            return len(text)
         scalar = _SCALAR.match(text, at)
         is_told = text[at] == '"' and not self._arrays and (self.name == "error" or not is_framed)
         if scalar is not None and not is_told:

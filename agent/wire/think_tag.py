@@ -47,6 +47,13 @@ class ThinkTag:
         return self._held
 
 
+def without_thinking(text: str) -> str:
+    """Give a whole text without the `<think>` block at its start, if it has one that closes."""
+    is_block = text.startswith(OPEN_TAG) and CLOSE_TAG in text
+    return text.partition(CLOSE_TAG)[2] if is_block else text
+
+
 def _tag_start_chars(text: str) -> int:
     """Give how many characters at the end of `text` may be the beginning of the closing tag."""
-    return next((n for n in range(len(CLOSE_TAG) - 1, 0, -1) if CLOSE_TAG.startswith(text[-n:])), 0)
+    longest = min(len(text), len(CLOSE_TAG) - 1)
+    return next((n for n in range(longest, 0, -1) if CLOSE_TAG.startswith(text[-n:])), 0)

@@ -38,13 +38,17 @@ class Counts:
         return not self._known.keys().isdisjoint(kinds)
 
     def take_openai(self, usage: JsonObject) -> None:
-        """Take the usage object of either OpenAI dialect; its input includes what was cached."""
+        """Take the usage object of either OpenAI dialect; its input includes what was cached.
+
+        Of a count under two names the one that is not zero counts: gateways fill in only theirs.
+        """
         for kind, keys, details in (
             ("input", _INPUT, ("prompt_tokens_details", "input_tokens_details")),
             ("output", _OUTPUT, ("completion_tokens_details", "output_tokens_details")),
         ):
-            for key in reversed(keys):
-                self.set(kind, usage.get(key))
+            told = [count for key in keys if (count := token_count(usage.get(key))) is not None]
+            if told:
+                self.set(kind, next(filter(None, told), 0))
             for key in details:
                 if isinstance(nested := usage.get(key), dict):
                     self.set("cached", nested.get("cached_tokens"))

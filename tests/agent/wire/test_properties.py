@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.message import Dialect, FinishReason, Usage
-from agent.wire.think_tag import OPEN_TAG
+from agent.wire.think_tag import CLOSE_TAG, OPEN_TAG
 from tests.agent.wire.bodies import load_cases, read, watch
 from tests.agent.wire.streams import Spoken, SpokenCall, write
 
@@ -163,6 +163,25 @@ def test_any_cut_of_any_body_gives_the_same(dialect: Dialect, data: st.DataObjec
     body = data.draw(st.sampled_from(BODIES[dialect]))
     places = data.draw(st.lists(st.integers(0, len(body)), max_size=20))
     assert read(dialect, cut_at(body, places)) == read(dialect, [body])
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@given(
+    thinking=st.lists(st.sampled_from(["<", "/", "think>", "</thin", "<think>", "a"]), max_size=5),
+    places=st.lists(st.integers(0, 60), max_size=20),
+)
+@settings(deadline=None, max_examples=40)
+def test_a_think_block_is_thinking_wherever_deltas_cut_it(
+    dialect: Dialect, thinking: list[str], places: list[int]
+) -> None:
+    inside = "".join(thinking).replace(CLOSE_TAG, "")
+    text = f"{OPEN_TAG}{inside}{CLOSE_TAG}Answer."
+    ends = sorted(min(place, len(text)) for place in places)
+    cut = tuple(text[a:b] for a, b in zip([0, *ends], [*ends, len(text)], strict=True))
+    told, _, rest = (inside + CLOSE_TAG + "Answer.").partition(CLOSE_TAG)
+    for pieces in (cut, tuple(text)):
+        message = read(dialect, [write(dialect, Spoken(text=pieces))])
+        assert (message.reasoning, message.text) == (told, rest)
 
 
 @pytest.mark.parametrize("dialect", Dialect)

@@ -17,6 +17,7 @@ INDEXES = ("right", "absent", "null", "zero", "from_one", "string", "float", "ga
 IDS = ("head_only", "every", "empty_in_tail", "null_in_tail", "never", "empty")
 NAMES = ("head_only", "every", "empty_in_tail", "null_in_tail")
 HEADS = ("empty", "absent", "null", "first_fragment", "placeholder")
+TELLINGS = ("snapshots", "replayed", "encoded_twice", "placeholder_in_pieces")
 
 
 def _index(quirk: str, place: int, *, is_head: bool) -> Any:
@@ -49,12 +50,27 @@ def _present(keys: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in keys.items() if value is not ABSENT}
 
 
-def _body(calls: Any, index: str, ids: str, names: str, head: str, fragments: int) -> bytes:
+def _told(arguments: Any, fragments: int, telling: str) -> list[Any]:
+    """Give the pieces in which arguments come, told in one of the ways with only one reading."""
+    text = json.dumps(json.dumps(arguments)) if telling == "encoded_twice" else json.dumps(arguments)
+    size = len(text) // fragments + 1
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    match telling:
+        case "snapshots":
+            return [text[: at + size] for at in range(0, len(text), size)]
+        case "replayed":
+            return [*pieces, text]
+        case "placeholder_in_pieces":
+            return ["{", "}", *pieces]
+    return pieces
+
+
+def _body(
+    calls: Any, index: str, ids: str, names: str, head: str, fragments: int, telling: str = "once"
+) -> bytes:
     body = []
     for place, (call_id, name, arguments) in enumerate(calls):
-        text = json.dumps(arguments)
-        size = len(text) // fragments + 1
-        pieces: list[Any] = [text[at : at + size] for at in range(0, len(text), size)]
+        pieces = _told(arguments, fragments, telling)
         if head != "first_fragment":
             pieces.insert(0, {"empty": "", "absent": ABSENT, "null": None, "placeholder": "{}"}[head])
         head_id = {"never": ABSENT, "empty": ""}.get(ids, call_id)
@@ -74,3 +90,12 @@ def test_two_calls_survive_every_mixture_of_quirks(index: str) -> None:
             {"id": call_id if has_ids else f"call_{place}", "name": name, "arguments": arguments}
             for place, (call_id, name, arguments) in enumerate(calls)
         ], (ids, names, head, fragments)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_arguments_told_in_another_way_are_no_other_calls(index: str) -> None:
+    names = ("head_only", "empty_in_tail", "null_in_tail")
+    for calls, ids, name, telling, pieces in product((CALLS, SAME_TOOL), IDS, names, TELLINGS, (1, 3)):
+        message = read(Dialect.OPENAI_CHAT, [_body(calls, index, ids, name, "empty", pieces, telling)])
+        assert [call.arguments for call in message.tool_calls] == [call[2] for call in calls]
+        assert all(call.is_executable for call in message.tool_calls), (ids, name, telling, pieces)
