@@ -1,11 +1,13 @@
-"""Agent runs that the service itself carries out: begun, followed, answered and stopped over HTTP.
+"""Agent runs that the service itself carries out: begun, followed, answered, stopped, gone on with.
 
-The transcript of a run is its truth; the tasks here only work on it. A run that a stopped or killed
-service left is gone on with by `pocketbuild agent --resume`, and no effect is done twice.
+The transcript of a run is its truth; the tasks here only work on it. A run that was put down, or that
+a stopped or killed service left, can be gone on with, and no effect is done twice: what had happened
+is read from the transcript.
 """
 
 import json
-from collections.abc import AsyncIterator
+import shutil
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,21 +15,23 @@ from typing import Any
 
 import anyio
 import structlog
-from anyio.abc import TaskGroup
+from anyio import TASK_STATUS_IGNORED, to_thread
+from anyio.abc import TaskGroup, TaskStatus
 
-from agent.approval import Mode, Question, Reply
-from agent.budget import Budget
-from agent.entries import Began, Stopped, entry_to_json
-from agent.errors import AgentError
+from agent.approval import Question, Reply
+from agent.decide import StopReason
+from agent.entries import Began, Entry, Resumed, Stopped, entry_to_json
+from agent.errors import AgentError, TranscriptFault
 from agent.progress import Progress
-from agent.runner import Verify, run
+from agent.runner import Equipment, resume, run
 from agent.tools.build import Builder
 from agent.transcript import FILE_NAME, read_transcript
 from orchestrator import bell
 from orchestrator.access import Principal
-from orchestrator.agent_run import Manners, ModelChoice, equipped, known_runs, new_run_id, run_folder
+from orchestrator.agent_order import AgentOrder, Change, order_of, read_order, write_order
+from orchestrator.agent_run import Manners, equipped, known_runs, new_run_id, run_folder
 from orchestrator.bell import Bells
-from orchestrator.errors import Conflict, NotFound
+from orchestrator.errors import BadRequest, Conflict, NotFound, Refusal
 from orchestrator.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -35,24 +39,17 @@ LOOK_AGAIN_S = 1.0
 MAX_PROGRESS = 10_000
 OWNER_FILE = "owner"
 
-
-@dataclass(frozen=True, slots=True)
-class AgentOrder:
-    """What an agent is to do, for whom, and with which model."""
-
-    assignment: str
-    workspace: Path
-    choice: ModelChoice
-    mode: Mode
-    verify: Verify
-    budget: Budget
+BuilderFor = Callable[[str | None], Builder]
+"""Gives the builder of a run; the name of a phone pins its builds to that one."""
 
 
 @dataclass(slots=True)
 class _Live:
-    """A run at work in this process."""
+    """A run at work in this process; `life` counts how often it was begun or gone on with, from 0."""
 
-    scope: anyio.CancelScope
+    life: int
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    is_equipped: bool = False
     is_stop_asked: bool = False
     question: Question | None = None
     replies: list[Reply] = field(default_factory=list)
@@ -69,15 +66,58 @@ class AgentDesk:
         self._bells = bells
         self._live: dict[str, _Live] = {}
 
-    async def begin(self, principal: Principal, order: AgentOrder, builder: Builder) -> str:
-        """Start a run and give its id; it goes on whoever listens."""
+    async def begin(self, principal: Principal, order: AgentOrder, builder_for: BuilderFor) -> str:
+        """Start a run and give its id; it goes on whoever listens.
+
+        Raises `BadRequest` for a model that cannot be asked; then nothing is left of the run.
+        """
         run_id = new_run_id()
         folder = run_folder(self._settings, run_id)
-        await anyio.Path(folder).mkdir(parents=True)
+        await anyio.Path(folder).mkdir(parents=True, mode=0o700)
         await anyio.Path(folder / OWNER_FILE).write_text(principal.owner)
-        self._live[run_id] = _Live(anyio.CancelScope())
-        self._tasks.start_soon(self._work, run_id, order, builder)
+        await to_thread.run_sync(write_order, folder, order)
+        self._live[run_id] = _Live(life=0)
+        try:
+            await self._tasks.start(self._work, run_id, order, builder_for(order.phone), None)
+        except Refusal:
+            await to_thread.run_sync(shutil.rmtree, folder)
+            raise
         return run_id
+
+    def order(self, principal: Principal, run_id: str) -> AgentOrder:
+        """Give what a run was asked to do; raises `NotFound` for a run that never began."""
+        folder = self.check(principal, run_id)
+        entries = _entries_in(folder)
+        order = read_order(folder)
+        if order is not None:
+            return order
+        if not entries or not isinstance(entries[0], Began):
+            raise NotFound(f"run {run_id} of an agent never began")
+        return order_of(entries[0])
+
+    async def resume(
+        self, principal: Principal, run_id: str, change: Change, builder_for: BuilderFor
+    ) -> None:
+        """Go on with a run wherever it was left.
+
+        Raises `Conflict` for one that is at work, here or in another process, and for one that is done
+        where nothing new is said to it; `BadRequest` for a model that cannot be asked.
+        """
+        order = change.applied(self.order(principal, run_id))
+        folder = run_folder(self._settings, run_id)
+        if run_id in self._live:
+            raise Conflict(f"run {run_id} is at work already")
+        entries = _entries_in(folder)
+        stopped = entries[-1] if entries and isinstance(entries[-1], Stopped) else None
+        if stopped is not None and StopReason(stopped.reason).is_success and change.say is None:
+            raise Conflict(
+                f"run {run_id} is done: {stopped.reason}", hint="Say something new to it with `say`."
+            )
+        self._live[run_id] = _Live(life=1 + sum(isinstance(entry, Resumed) for entry in entries))
+        await self._tasks.start(
+            self._work, run_id, order, builder_for(order.phone), change if entries else None
+        )
+        await to_thread.run_sync(write_order, folder, order)
 
     def check(self, principal: Principal, run_id: str) -> Path:
         """Give the folder of a run that the asker may see; raises `NotFound` for all others alike."""
@@ -92,14 +132,16 @@ class AgentDesk:
         """Give what is known of a run: what was asked, whether it works, asks or has ended, and how."""
         folder = self.check(principal, run_id)
         live = self._live.get(run_id)
-        entries = read_transcript(folder) if (folder / FILE_NAME).exists() else []
+        entries = _entries_in(folder)
         began = entries[0] if entries and isinstance(entries[0], Began) else None
         stopped = entries[-1] if entries and isinstance(entries[-1], Stopped) else None
         question = None
         if live is not None and live.question is not None:
             asked = live.question
             question = {"tool": asked.call.name, "arguments": asked.call.arguments, "summary": asked.summary}
-        state = "asking" if question else "running" if live else "stopped"
+        is_put_down = stopped is None or stopped.reason == StopReason.INTERRUPTED
+        idle = "interrupted" if is_put_down else "stopped"
+        state = "asking" if question else "running" if live else idle
         return {
             "id": run_id,
             "state": state,
@@ -141,18 +183,24 @@ class AgentDesk:
         if at_once or live.question is not None:
             live.scope.cancel()
 
-    async def follow(self, principal: Principal, run_id: str, first: int) -> AsyncIterator[bytes]:
-        """Give the progress of a run at work from event number `first` on, as server-sent events."""
+    async def follow(
+        self, principal: Principal, run_id: str, life: int = 0, number: int = 0
+    ) -> AsyncIterator[bytes]:
+        """Give the progress of a run at work as server-sent events, behind event `number` of a life.
+
+        Ids are `LIFE-NUMBER`: a run that was gone on with counts its events anew.
+        """
         self.check(principal, run_id)
         ring = self._bells.of(f"agent:{run_id}")
-        number = first
         while True:
             rung = ring.listen()
             live = self._live.get(run_id)
-            events = [] if live is None else live.progress
-            for event in events[number:]:
+            if live is not None and live.life != life:
+                life, number = live.life, 0
+            for event in [] if live is None else live.progress[number:]:
                 number += 1
-                yield f"event: progress\nid: {number}\ndata: {json.dumps(event, default=str)}\n\n".encode()
+                data = json.dumps(event, default=str)
+                yield f"event: progress\nid: {life}-{number}\ndata: {data}\n\n".encode()
             if live is None:
                 yield f"event: end\ndata: {json.dumps(self.describe(principal, run_id))}\n\n".encode()
                 return
@@ -165,24 +213,37 @@ class AgentDesk:
             return False
         return True
 
-    async def _work(self, run_id: str, order: AgentOrder, builder: Builder) -> None:
+    async def _work(
+        self,
+        run_id: str,
+        order: AgentOrder,
+        builder: Builder,
+        change: Change | None,
+        *,
+        task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
+    ) -> None:
+        """Carry a run out; it counts as started once all it works with is open."""
         live = self._live[run_id]
         try:
             with live.scope:
                 async with self._equipped(run_id, order, builder, live) as equipment:
-                    await run(
-                        order.assignment,
-                        order.workspace,
-                        equipment,
-                        run_id=run_id,
-                        budget=order.budget,
-                        verify=order.verify,
-                    )
+                    live.is_equipped = True
+                    task_status.started()
+                    await _carry_out(run_id, order, equipment, change)
         except AgentError as fault:
+            if not live.is_equipped:
+                raise _refused(fault) from fault
             log.warning("agent.failed", run_id=run_id, code=fault.code, fault=str(fault))
+        except Exception:
+            if not live.is_equipped:
+                raise
+            # The outermost frame of a run: a defect ends this one, not the service with all builds.
+            log.exception("agent.broke", run_id=run_id)
         finally:
             del self._live[run_id]
             self._bells.ring(f"agent:{run_id}")
+        if not live.is_equipped:
+            raise Conflict(f"run {run_id} was stopped before it began")
 
     @asynccontextmanager
     async def _equipped(
@@ -202,3 +263,27 @@ class AgentDesk:
         manners = Manners(mode=order.mode, asker=ask, is_interrupted=lambda: live.is_stop_asked)
         async with equipped(self._settings, order.choice, builder, run_id, show, manners) as equipment:
             yield equipment
+
+
+async def _carry_out(run_id: str, order: AgentOrder, equipment: Equipment, change: Change | None) -> None:
+    if change is None:
+        await run(
+            order.assignment,
+            order.workspace,
+            equipment,
+            run_id=run_id,
+            budget=order.budget,
+            verify=order.verify,
+        )
+    else:
+        await resume(equipment, budget=order.budget, say=change.say)
+
+
+def _entries_in(folder: Path) -> list[Entry]:
+    """Give the transcript so far; empty where the service was killed before the first entry."""
+    return read_transcript(folder) if (folder / FILE_NAME).exists() else []
+
+
+def _refused(fault: AgentError) -> Refusal:
+    kind = Conflict if isinstance(fault, TranscriptFault) else BadRequest
+    return kind(str(fault), code=fault.code, hint=fault.hint)

@@ -1,4 +1,7 @@
-"""Agent runs: let the service's own agent work on a workspace of this host, follow it, answer it, stop it."""
+"""Agent runs: let the service's own agent work on a workspace of this host.
+
+They are followed, answered, stopped, and gone on with, also after a restart of the service.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,7 +18,7 @@ from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
 from orchestrator.schema import AbsolutePath, Name, Text
 
 if TYPE_CHECKING:
-    from orchestrator.agent_desk import AgentDesk
+    from orchestrator.agent_desk import AgentDesk, BuilderFor
 
 router = APIRouter(prefix="/v1/runs", tags=["agent runs"])
 
@@ -41,11 +44,31 @@ class AgentRequest(_Body):
     builds: int | None = Field(default=None, gt=0)
 
 
+class ResumeRequest(_Body):
+    """What is different when a run goes on; what is left out stays as it was.
+
+    `say` is a word to the model; only with one does a run go on that was done.
+    """
+
+    say: str | None = Field(default=None, min_length=1, max_length=20_000, examples=["Now the tests, too."])
+    provider: Name | None = None
+    model: Text | None = None
+    effort: Name | None = None
+    mode: Literal["yes", "ask", "read_only"] | None = None
+    turns: int | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, gt=0)
+    money: float | None = Field(default=None, gt=0)
+    builds: int | None = Field(default=None, gt=0)
+
+
 class AgentReply(_Body):
-    """A run as it is now; `question` is what it waits for a person to allow."""
+    """A run as it is now; `question` is what it waits for a person to allow.
+
+    One that is `interrupted` was put down, or left by a service that ended, and can be gone on with.
+    """
 
     id: str
-    state: Literal["running", "asking", "stopped"]
+    state: Literal["running", "asking", "interrupted", "stopped"]
     assignment: str | None
     workspace: str | None
     model: str | None
@@ -85,24 +108,47 @@ async def begin_run(
     from agent.approval import Mode
     from agent.budget import Budget
     from agent.runner import Verify
-    from orchestrator.agent_desk import AgentOrder
+    from orchestrator.agent_order import AgentOrder
     from orchestrator.agent_run import ModelChoice
-    from orchestrator.inner_client import inner_builder
 
     need(principal, Permission.AGENT)
     await to_thread.run_sync(service.intake.inside_roots, body.path)
     limits = service.stores.settings.agent.budget()
-    own = {name: getattr(body, name) for name in ("turns", "tokens", "money", "builds")}
     order = AgentOrder(
         assignment=body.assignment,
         workspace=Path(body.path),
         choice=ModelChoice(provider=body.provider, model=body.model, effort=body.effort),
         mode=Mode(body.mode),
         verify=Verify(body.verify),
-        budget=Budget(**{**limits, **{name: value for name, value in own.items() if value is not None}}),
+        budget=Budget(**{**limits, **_own_limits(body)}),
+        phone=body.phone,
     )
     desk = _desk(request)
-    run_id = await desk.begin(principal, order, inner_builder(request, body.phone))
+    run_id = await desk.begin(principal, order, _builders(request))
+    return AgentReply(**desk.describe(principal, run_id))
+
+
+@router.post("/{run_id}/resume")
+async def resume_run(
+    run_id: str, body: ResumeRequest, request: Request, service: ServiceDep, principal: PrincipalDep
+) -> AgentReply:
+    """Go on with a run wherever it was left; what it had done is not done again."""
+    from agent.approval import Mode
+    from orchestrator.agent_order import Change
+
+    need(principal, Permission.AGENT)
+    desk = _desk(request)
+    workspace = (await to_thread.run_sync(desk.order, principal, run_id)).workspace
+    await to_thread.run_sync(service.intake.inside_roots, str(workspace))
+    change = Change(
+        say=body.say,
+        mode=None if body.mode is None else Mode(body.mode),
+        provider=body.provider,
+        model=body.model,
+        effort=body.effort,
+        limits=_own_limits(body),
+    )
+    await desk.resume(principal, run_id, change, _builders(request))
     return AgentReply(**desk.describe(principal, run_id))
 
 
@@ -132,15 +178,14 @@ async def follow_run(
     run_id: str,
     request: Request,
     principal: PrincipalDep,
-    last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,9}$")] = None,
+    last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,9}-\d{1,9}$")] = None,
 ) -> StreamingResponse:
-    """Follow a run at work: `progress` events, then `end`; ids are numbers to go on from."""
+    """Follow a run at work: `progress` events, then `end`; send the last id to go on behind it."""
     need(principal, Permission.READ)
     desk = _desk(request)
     desk.check(principal, run_id)
-    return StreamingResponse(
-        desk.follow(principal, run_id, int(last_event_id or 0)), media_type="text/event-stream"
-    )
+    life, number = map(int, (last_event_id or "0-0").split("-"))
+    return StreamingResponse(desk.follow(principal, run_id, life, number), media_type="text/event-stream")
 
 
 @router.post("/{run_id}/answer", status_code=204)
@@ -161,6 +206,18 @@ async def cancel_run(
     need(principal, Permission.AGENT)
     _desk(request).stop(principal, run_id, at_once=at_once)
     return Response(status_code=204)
+
+
+def _own_limits(body: AgentRequest | ResumeRequest) -> dict[str, Any]:
+    """Give the limits that a request sets itself."""
+    own = {name: getattr(body, name) for name in ("turns", "tokens", "money", "builds")}
+    return {name: value for name, value in own.items() if value is not None}
+
+
+def _builders(request: Request) -> "BuilderFor":
+    from orchestrator.inner_client import inner_builder
+
+    return lambda phone: inner_builder(request, phone)
 
 
 def _desk(request: Request) -> "AgentDesk":

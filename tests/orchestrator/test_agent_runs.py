@@ -36,6 +36,13 @@ async def state_of(running: Running, run_id: str, headers: dict[str, str]) -> di
     return body
 
 
+async def becomes(running: Running, run_id: str, state: str) -> None:
+    async def is_there() -> bool:
+        return bool((await state_of(running, run_id, {}))["state"] == state)
+
+    await eventually(is_there)
+
+
 async def test_a_run_asks_is_answered_builds_and_ends_green(
     start: Start, projects: Path, tmp_path: Path
 ) -> None:
@@ -100,9 +107,6 @@ async def test_a_run_is_stopped_while_it_asks_and_outside_folders_are_refused(
         await eventually(asks)
         await running.http.post(f"/v1/runs/{run_id}/cancel")
 
-        async def is_over() -> bool:
-            return (await state_of(running, run_id, {}))["state"] == "stopped"
-
-        await eventually(is_over)
+        await becomes(running, run_id, "interrupted")
         late = await running.http.post(f"/v1/runs/{run_id}/answer", json={"is_allowed": True})
         assert late.status_code == 409
