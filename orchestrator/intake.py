@@ -47,7 +47,7 @@ class Intake:
                 self._unpacked, archive, folder / "tree", owner, name, limiter=self._heavy
             )
 
-    async def take_blob(self, chunks: AsyncIterator[bytes], sha256: str) -> int:
+    async def take_blob(self, chunks: AsyncIterator[bytes], owner: str, sha256: str) -> int:
         """Take one content; raises `Unprocessable` where it is not what its name says. Gives its size."""
         if not is_sha256(sha256):
             raise BadRequest(f"{sha256!r} is no sha256 in lower-case hexadecimal")
@@ -61,14 +61,14 @@ class Intake:
                     code="digest_mismatch",
                     hint="Read the file again and send it under the digest it has now.",
                 )
-            self._stores.workspaces.take_blob(part, sha256)
+            self._stores.workspaces.take_blob(part, sha256, owner)
             return size
 
     async def from_blobs(self, owner: str, name: str, files: list[ManifestFile]) -> Snapshot:
         """Put a workspace together from contents sent before."""
         place = place_of(owner, name)
         return await to_thread.run_sync(
-            self._stores.workspaces.assemble, name, place, files, limiter=self._heavy
+            self._stores.workspaces.assemble, owner, name, place, files, limiter=self._heavy
         )
 
     async def known(self, owner: str, fingerprint: str, name: str) -> Snapshot:

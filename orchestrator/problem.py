@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from builder_bridge.errors import BridgeError
+from builder_bridge.log.frames import FramesFault
 from orchestrator.errors import NotReady, Refusal, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
@@ -53,6 +54,7 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(Refusal, _on_refusal)
     app.add_exception_handler(BridgeError, _on_bridge_error)
     app.add_exception_handler(DBAPIError, _on_outage)
+    app.add_exception_handler(FramesFault, _on_damaged_log)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     app.add_exception_handler(HTTPException, _on_http)
     app.add_exception_handler(Exception, _on_defect)
@@ -104,6 +106,11 @@ async def _on_bridge_error(request: Request, fault: Exception) -> JSONResponse:
 async def _on_outage(request: Request, fault: Exception) -> JSONResponse:
     refusal = NotReady("the database does not answer", code="database_unavailable")
     return problem_response(refusal, _id_of(request))
+
+
+async def _on_damaged_log(request: Request, fault: Exception) -> JSONResponse:
+    hint = "The file of this log on the service's disk is damaged; its digest and artifacts are kept apart."
+    return _response(500, "log_damaged", f"the log cannot be read: {fault}", hint, _id_of(request))
 
 
 async def _on_invalid(request: Request, fault: Exception) -> JSONResponse:

@@ -9,10 +9,11 @@ import hashlib
 import os
 import stat
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from builder_bridge.errors import WorkspaceFault
 from builder_bridge.workspace.scan import read_chunks
@@ -21,6 +22,8 @@ from builder_bridge.workspace.snapshot import Snapshot, SnapshotFile, SnapshotLi
 _EPOCH_S = 631_152_000  # 1990-01-01, well after a zip's first year
 _SPAN_2S = 1 << 29  # two-second steps, as zip counts: up to 2024
 _UNIX = 3
+_DIRECTORY_SIZE = 5  # which field of the end record, as `zipfile` reads it, has the directory's size
+_DIRECTORY_BYTES_PER_ENTRY = 400  # 46 of its own, a name of a usual length, and some extra fields
 _LEVEL = 3
 _PACKED_SUFFIXES = (
     ".aar", ".apk", ".gz", ".jar", ".jpeg", ".jpg", ".m4a", ".mp3", ".mp4", ".ogg", ".png", ".webm", ".webp",
@@ -121,6 +124,7 @@ def unpack(archive: Path, destination: Path, limits: UnpackLimits = _DEFAULT_LIM
     `destination` may then hold a part, which the caller removes.
     """
     try:
+        _check_directory(archive, limits)
         with zipfile.ZipFile(archive) as source:
             infos = source.infolist()
             _check_listing(infos, archive.stat().st_size, limits)
@@ -132,6 +136,17 @@ def unpack(archive: Path, destination: Path, limits: UnpackLimits = _DEFAULT_LIM
             return len(infos)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, RuntimeError, OSError) as error:
         raise WorkspaceFault(f"cannot unpack {archive.name}: {error}") from error
+
+
+def _check_directory(archive: Path, limits: UnpackLimits) -> None:
+    """Refuse a directory of more entries than are allowed before `zipfile` makes objects of all of them."""
+    with archive.open("rb") as file:
+        end: Sequence[Any] | None = zipfile._EndRecData(file)  # type: ignore[attr-defined]
+    size_bytes = 0 if end is None else int(end[_DIRECTORY_SIZE])
+    if size_bytes > limits.max_entries * _DIRECTORY_BYTES_PER_ENTRY:
+        raise WorkspaceFault(
+            f"the archive's directory has {size_bytes} bytes, far more than {limits.max_entries} entries take"
+        )
 
 
 def _check_listing(infos: list[zipfile.ZipInfo], packed_bytes: int, limits: UnpackLimits) -> None:

@@ -59,21 +59,23 @@ async def read_log(
     build = await service.desk.get(principal, build_id)
     run_id = _run_id(build, attempt)
     await stay_or_go(service.stores, run_id, request)
-    size = service.stores.logs.size_bytes(run_id)
+    logs = service.stores.logs
+    size = await to_thread.run_sync(logs.size_bytes, run_id)
     span = (
         answer_range(range_, size) if offset is None else RangeOfBytes(min(offset, size), size, size, False)
     )
 
+    async def read(at: int) -> bytes:
+        return await to_thread.run_sync(logs.read, run_id, at, min(CHUNK_BYTES, span.end - at))
+
+    first = await read(span.start)  # before the answer begins, so that a fault can still be told
+
     async def chunks() -> AsyncIterator[bytes]:
-        at = span.start
-        while at < span.end:
-            data = await to_thread.run_sync(
-                service.stores.logs.read, run_id, at, min(CHUNK_BYTES, span.end - at)
-            )
-            if not data:
-                return
-            at += len(data)
+        at, data = span.start, first
+        while data:
             yield data
+            at += len(data)
+            data = await read(at) if at < span.end else b""
 
     return StreamingResponse(
         chunks(),
@@ -132,7 +134,10 @@ async def follow_log(
     """Follow a build: events `state`, `log`, `attempt` and `end`; ids are byte offsets to go on from."""
     position = parse_position(last_event_id, offset)
     build = await service.desk.get(principal, build_id)
-    await stay_or_go(service.stores, _run_id(build, position.attempt), request)
+    run_id = _run_id(build, position.attempt)
+    await stay_or_go(service.stores, run_id, request)
+    # A damaged log is told before the stream begins; after that it could only be cut.
+    await to_thread.run_sync(service.stores.logs.read, run_id, position.offset, 1)
     return EventStream(service.feed.follow(principal, build_id, position), headers=_NOT_KEPT)
 
 

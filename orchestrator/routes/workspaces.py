@@ -53,12 +53,13 @@ async def send_workspace(
 async def list_missing_blobs(
     body: MissingRequest, service: ServiceDep, principal: PrincipalDep
 ) -> MissingReply:
-    """Say which of these contents are not here yet."""
+    """Say which of these contents the asker has not sent yet; what others sent does not count."""
     need(principal, Permission.WRITE)
     store = service.stores.workspaces
 
     def missing() -> list[str]:
-        return [sha256 for sha256 in dict.fromkeys(body.sha256) if not store.has_blob(sha256)]
+        owner = principal.owner
+        return [sha256 for sha256 in dict.fromkeys(body.sha256) if not store.has_sent(owner, sha256)]
 
     return MissingReply(missing=await to_thread.run_sync(missing))
 
@@ -69,5 +70,5 @@ async def send_blob(
 ) -> Response:
     """Send one content under its digest; sending it again changes nothing."""
     need(principal, Permission.WRITE)
-    await service.intake.take_blob(request.stream(), sha256)
+    await service.intake.take_blob(request.stream(), principal.owner, sha256)
     return Response(status_code=204)

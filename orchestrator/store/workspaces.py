@@ -47,8 +47,9 @@ class WorkspaceStore:
         self._trees = folder / "trees"
         self._incoming = folder / "incoming"
         self._hashes = folder / "hashes"
+        self._sent = folder / "sent"
         self._saving = threading.Lock()
-        for each in (self._blobs, self._trees, self._incoming, self._hashes):
+        for each in (self._blobs, self._trees, self._incoming, self._hashes, self._sent):
             each.mkdir(parents=True, exist_ok=True)
 
     @contextmanager
@@ -73,11 +74,22 @@ class WorkspaceStore:
         """Say whether a content is here already."""
         return self._blob(sha256).exists()
 
-    def take_blob(self, source: Path, sha256: str) -> None:
+    def has_sent(self, owner: str, sha256: str) -> bool:
+        """Say whether an owner sent a content that is still here.
+
+        Who only knows a digest has not: else they could build with, and so read, what others sent.
+        """
+        return self._sent_by(owner, sha256).exists() and self.has_blob(sha256)
+
+    def take_blob(self, source: Path, sha256: str, owner: str | None = None) -> None:
         """Move a file, whose digest the caller has checked, in under its sha256."""
         target = self._blob(sha256)
         target.parent.mkdir(exist_ok=True)
         source.replace(target)
+        if owner is not None:
+            note = self._sent_by(owner, sha256)
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Take the content of a snapshot in; raises `WorkspaceFault` where it changes meanwhile."""
@@ -93,17 +105,17 @@ class WorkspaceStore:
                 self.take_blob(part, file.sha256)
         self._plant(snapshot)
 
-    def assemble(self, name: str, place: str, files: Iterable[ManifestFile]) -> Snapshot:
-        """Make a workspace of blobs that were sent before.
+    def assemble(self, owner: str, name: str, place: str, files: Iterable[ManifestFile]) -> Snapshot:
+        """Make a workspace of blobs that its owner sent before.
 
         Raises `Unprocessable` for paths that leave the workspace or clash, and `Conflict` that names
-        the first content that is not here.
+        the first content that the owner has not sent.
         """
         entries = sorted((_checked(file) for file in files), key=lambda file: file.path)
         seen: set[str] = set()
         found = []
         for file in entries:
-            if not self.has_blob(file.sha256):
+            if not self.has_sent(owner, file.sha256):
                 raise Conflict(
                     f"content {file.sha256} of {file.path} is not here",
                     code="blob_missing",
@@ -163,6 +175,8 @@ class WorkspaceStore:
                 freed += status.st_size
                 if not dry_run:
                     path.unlink(missing_ok=True)
+                    for note in self._sent.glob(f"*/{path.parent.name}/{path.name}"):
+                        note.unlink(missing_ok=True)
         return freed
 
     def sweep_incoming(self, idle_s: float) -> None:
@@ -204,6 +218,9 @@ class WorkspaceStore:
 
     def _blob(self, sha256: str) -> Path:
         return self._blobs / sha256[:2] / sha256
+
+    def _sent_by(self, owner: str, sha256: str) -> Path:
+        return self._sent / hashlib.sha256(owner.encode()).hexdigest()[:20] / sha256[:2] / sha256
 
     def _tree(self, fingerprint: str) -> Path:
         return self._trees / fingerprint

@@ -1,184 +1,250 @@
-"""What strangers send: each is refused with a clear problem, and nothing of it is left behind."""
+"""What strangers send: one table. Each is refused with a clear problem, and nothing of it is left behind."""
 
 import hashlib
-import io
-import stat
-import zipfile
-from collections.abc import AsyncIterator, Callable
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
+import sqlalchemy as sa
 
+from orchestrator.store.tables import metadata
 from tests.orchestrator.conftest import Running, Start
+from tests.orchestrator.hostile_zips import ZIPS
+from tests.orchestrator.test_builds import ended, submit
+from tests.orchestrator.workspaces import make_workspace
 
 pytestmark = pytest.mark.anyio
-LIMITS = {"files": 1000, "unpacked_bytes": 4 << 20, "upload_bytes": 1 << 20, "body_bytes": 100_000,
-          "upload_idle_s": 0.3}  # fmt: skip
+LIMITS = {"files": 1000, "unpacked_bytes": 4 << 20, "upload_bytes": 8 << 20, "body_bytes": 100_000}
+GOOD = hashlib.sha256(b"right").hexdigest()
 
 
-def zip_of(*entries: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in entries:
-            archive.writestr(name, content)
-    return data.getvalue()
+@dataclass(frozen=True, slots=True)
+class World:
+    """A service with one ended build, one whose packed log is damaged, and a blob."""
+
+    running: Running
+    projects: Path
+    build: str
+    damaged: str
 
 
-def link(name: str, target: str) -> tuple[zipfile.ZipInfo, bytes]:
-    info = zipfile.ZipInfo(name)
-    info.create_system = 3
-    info.external_attr = (stat.S_IFLNK | 0o777) << 16
-    return info, target.encode()
+Send = Callable[[World], Awaitable[httpx.Response]]
 
 
-def device(name: str) -> tuple[zipfile.ZipInfo, bytes]:
-    info = zipfile.ZipInfo(name)
-    info.create_system = 3
-    info.external_attr = (stat.S_IFCHR | 0o666) << 16
-    return info, b""
+@dataclass(frozen=True, slots=True)
+class Case:
+    name: str
+    send: Send
+    status: int
+    code: str
 
 
-def nothing_left(running: Running) -> bool:
-    folder = running.settings.data_dir / "workspaces"
-    return not list((folder / "incoming").iterdir()) and not list((folder / "trees").iterdir())
+def ask(method: str, path: str, **options: Any) -> Send:
+    async def send(world: World) -> httpx.Response:
+        url = path.replace("{build}", world.build).replace("{damaged}", world.damaged)
+        return await world.running.http.request(method, url, **options)
+
+    return send
 
 
-ZIPS: dict[str, Callable[[], bytes]] = {
-    "parent": lambda: zip_of(("../escape", b"x")),
-    "absolute": lambda: zip_of(("/etc/passwd", b"x")),
-    "inner-parent": lambda: zip_of(("a/../../b", b"x")),
-    "backslashes": lambda: zip_of(("a\\..\\..\\b", b"x"), ("a/../c", b"y")),
-    "link-outside": lambda: zip_of(link("evil", "/etc"), ("evil/passwd", b"x")),
-    "link-up": lambda: zip_of(link("evil", "../../..")),
-    "device": lambda: zip_of(device("dev")),
-    "bomb": lambda: zip_of(("zeros", bytes(64 << 20))),
-    "too-big": lambda: zip_of(*((f"f{n}", hashlib.sha512(bytes([n])).digest() * 20_000) for n in range(5))),
-    "seventy-thousand": lambda: zip_of(*((f"f{n}", b"") for n in range(2000))),
-    "twice": lambda: zip_of(("a", b"1"), ("a/b", b"2")),
-    "no-zip": lambda: b"PK\x03\x04 this is no zip at all",
-    "cut": lambda: zip_of(("a", b"x" * 5000))[:-30],
-    "empty": lambda: b"",
-}
+def wish(**body: Any) -> Send:
+    async def send(world: World) -> httpx.Response:
+        text = json.dumps(body).replace("{projects}", str(world.projects))
+        (world.projects / "evil").unlink(missing_ok=True)
+        if "evil" in text:
+            (world.projects / "evil").symlink_to("/etc")
+        headers = {"content-type": "application/json"}
+        return await world.running.http.post("/v1/builds", content=text, headers=headers)
+
+    return send
+
+
+def upload(chunks: Callable[[], AsyncIterator[bytes]], path: str = "/v1/workspaces") -> Send:
+    async def send(world: World) -> httpx.Response:
+        method = "POST" if path == "/v1/workspaces" else "PUT"
+        return await world.running.http.request(method, path, content=chunks())
+
+    return send
+
+
+def raw(head: bytes) -> Send:
+    """Send bytes that no client library would."""
+
+    async def send(world: World) -> httpx.Response:
+        host, _, port = world.running.url.removeprefix("http://").partition(":")
+        async with await anyio.connect_tcp(host, int(port)) as stream:
+            await stream.send(head.replace(b"{host}", f"{host}:{port}".encode()))
+            got = b""
+            with anyio.fail_after(60):
+                while b"\r\n\r\n" not in got or b"}" not in got:
+                    got += await stream.receive()
+        top, _, body = got.partition(b"\r\n\r\n")
+        first, *lines = top.decode().split("\r\n")
+        headers = [tuple(line.split(": ", 1)) for line in lines]
+        return httpx.Response(int(first.split()[1]), headers=headers, content=body)  # type: ignore[arg-type]
+
+    return send
+
+
+async def endless() -> AsyncIterator[bytes]:
+    for _ in range(400):
+        yield bytes(65_536)
+
+
+INVALID = (422, "invalid_request")
+LARGE = (413, "too_large")
+RANGE = (416, "range_not_satisfiable")
+MANIFEST = (422, "bad_manifest")
+NO_HTTP = (400, "bad_http")
+HEAD = (431, "head_too_large")
+BEHIND = {"range": "bytes=99999-"}
+JSON = {"content-type": "application/json"}
+LINE = b"GET /v1/builds HTTP/1.1\r\nhost: {host}\r\n"
+CASES = [
+    *(Case(f"zip: {name}", ask("POST", "/v1/workspaces", content=made.data), made.status, made.code)
+      for name, made in ZIPS.items()),
+    Case("zip: a name that climbs", ask("POST", "/v1/workspaces?name=../x", content=b"x"), *INVALID),
+    Case("upload: too large", ask("POST", "/v1/workspaces", content=bytes(9 << 20)), *LARGE),
+    Case("upload: too large, of no stated length", upload(endless), *LARGE),
+    Case("blob: too large", upload(endless, f"/v1/blobs/{'0' * 64}"), *LARGE),
+    Case("blob: other digest", ask("PUT", f"/v1/blobs/{'0' * 64}", content=b"wrong"), 422, "digest_mismatch"),
+    Case("blob: upper case", ask("PUT", f"/v1/blobs/{GOOD.upper()}", content=b"right"), *INVALID),
+    Case("blob: a path", ask("PUT", "/v1/blobs/..%2F..%2Fetc%2Fpasswd", content=b"x"), 404, "not_found"),
+    Case("blob: short", ask("PUT", "/v1/blobs/abc", content=b"x"), *INVALID),
+    Case("blobs: no digest", ask("POST", "/v1/blobs/missing", json={"sha256": ["x"]}), *INVALID),
+    Case("body: too large", ask("POST", "/v1/builds", json={"name": "x" * 200_000}), *LARGE),
+    Case("body: no JSON", ask("POST", "/v1/builds", content=b"{", headers=JSON),
+         *INVALID),
+    Case("body: deep", ask("POST", "/v1/builds", content=b"[" * 50_000, headers=JSON), 400, "bad_request"),
+    Case("body: none", ask("POST", "/v1/builds"), *INVALID),
+    Case("wish: nothing", wish(), 400, "bad_request"),
+    Case("wish: two sources", wish(path="/x", workspace=GOOD), 400, "bad_request"),
+    Case("wish: relative path", wish(path="x/y"), *INVALID),
+    Case("wish: outside", wish(path="/etc"), 403, "workspace_outside_roots"),
+    Case("wish: dotted outside", wish(path="{projects}/../.."), 403, "workspace_outside_roots"),
+    Case("wish: link outside", wish(path="{projects}/evil"), 403, "workspace_outside_roots"),
+    Case("wish: no folder", wish(path="{projects}/none"), 422, "preflight_bad_workspace"),
+    Case("wish: unknown workspace", wish(workspace=GOOD), 404, "unknown_workspace"),
+    Case("wish: unknown field", wish(path="/x", tusks=[]), *INVALID),
+    Case("wish: task with a space", wish(path="/x", tasks=["a b"]), *INVALID),
+    Case("wish: task like an option", wish(path="/x", tasks=["--init-script"]), *INVALID),
+    Case("wish: argument like a task", wish(path="/x", args=["clean"]), *INVALID),
+    Case("wish: null byte", wish(path="/x\u0000y"), *INVALID),
+    Case("wish: leaving project_dir", wish(path="{projects}", project_dir="../.."), *INVALID),
+    Case("wish: huge deadline", wish(path="/x", deadline_s=1e12), *INVALID),
+    Case("wish: unknown need", wish(path="{projects}", needs={"luck": 1}), *INVALID),
+    Case("wish: unknown phone", wish(path="{projects}/w", phone="nobody"), 404, "unknown_phone"),
+    Case("files: one leaves", wish(files=[{"path": "../x", "sha256": GOOD}]), *INVALID),
+    Case("files: one is absolute", wish(files=[{"path": "/x", "sha256": GOOD}]), *INVALID),
+    Case("files: one was not sent", wish(files=[{"path": "x", "sha256": "0" * 64}]), 409, "blob_missing"),
+    Case("files: a long name", wish(files=[{"path": "x" * 256, "sha256": GOOD}]), *MANIFEST),
+    Case("files: a long path", wish(files=[{"path": "x/" * 1500 + "y", "sha256": GOOD}]), *MANIFEST),
+    Case("files: twice", wish(files=[{"path": "x", "sha256": GOOD}] * 2), *MANIFEST),
+    Case("files: under a file", wish(files=[{"path": "x", "sha256": GOOD}, {"path": "x/y", "sha256": GOOD}]),
+         *MANIFEST),
+    *(Case(f"cursor: {cursor}", ask("GET", "/v1/builds", params={"cursor": cursor}), *INVALID)
+      for cursor in ("%%%", "bm9uc2Vuc2U=", "nan_x", "1e9_x", "1.0_x' or 1=1 --", "1.0", "9" * 400 + ".0_x")),
+    Case("list: no limit", ask("GET", "/v1/builds?limit=0"), *INVALID),
+    Case("list: unknown state", ask("GET", "/v1/builds?state=happy"), *INVALID),
+    Case("unknown build", ask("GET", "/v1/builds/none"), 404, "not_found"),
+    Case("unknown build, live", ask("GET", "/v1/builds/none/log/live"), 404, "not_found"),
+    Case("unknown route", ask("GET", "/v1/nowhere"), 404, "not_found"),
+    Case("wrong method", ask("DELETE", "/v1/builds"), 405, "method_not_allowed"),
+    Case("a method of nobody", ask("BREW", "/v1/builds"), 405, "method_not_allowed"),
+    Case("unknown phone", ask("DELETE", "/v1/phones/none"), 404, "unknown_phone"),
+    Case("log: behind its end", ask("GET", "/v1/builds/{build}/log", headers=BEHIND), *RANGE),
+    Case("log: its last none", ask("GET", "/v1/builds/{build}/log", headers={"range": "bytes=-0"}),
+         *RANGE),
+    Case("log: a long range", ask("GET", "/v1/builds/{build}/log", headers={"range": "bytes=" + "0-1," * 99}),
+         *INVALID),
+    Case("log: negative offset", ask("GET", "/v1/builds/{build}/log?offset=-1"), *INVALID),
+    Case("log: event id", ask("GET", "/v1/builds/{build}/log/live", headers={"last-event-id": "x"}),
+         *INVALID),
+    Case("log: back-reference", ask("GET", "/v1/builds/{build}/log/search", params={"pattern": r"(a)\1"}),
+         400, "bad_pattern"),
+    Case("log: huge one", ask("GET", "/v1/builds/{build}/log/search", params={"pattern": "(a{999}){999}"}),
+         400, "bad_pattern"),
+    Case("artifact: none such", ask("GET", "/v1/builds/{build}/artifacts/7"), 404, "not_found"),
+    Case("artifact: no number", ask("GET", "/v1/builds/{build}/artifacts/x"), *INVALID),
+    Case("artifact: behind its end", ask("GET", "/v1/builds/{build}/artifacts/0", headers=BEHIND), *RANGE),
+    *(Case(f"damaged log: {path}", ask("GET", "/v1/builds/{damaged}/" + path), 500, "log_damaged")
+      for path in ("log", "log/lines", "log/search?pattern=x", "log/live")),
+    Case("head: giant header", raw(LINE + b"x-big: " + b"x" * 100_000), *HEAD),
+    Case("head: many headers", raw(LINE + b"x-one: 1\r\n" * 20_000), *HEAD),
+    Case("head: giant path", raw(b"GET /" + b"x" * 100_000), *HEAD),
+    Case("head: no HTTP", raw(b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n"), *NO_HTTP),
+    Case("head: two lengths", raw(LINE + b"content-length: 1\r\ncontent-length: 2\r\n\r\n"), *NO_HTTP),
+    Case("head: two hosts", raw(LINE + b"host: evil.example\r\n\r\n"), *NO_HTTP),
+    Case("head: another's name", raw(b"GET / HTTP/1.1\r\nhost: evil.example\r\n\r\n"), 400, "unknown_host"),
+]  # fmt: skip
 
 
 @pytest.fixture
-async def running(start: Start) -> AsyncIterator[Running]:
-    async with start(limits=LIMITS) as service:
-        yield service
+async def world(start: Start, projects: Path) -> AsyncIterator[World]:
+    async with start("p1", limits=LIMITS) as running:
+        ids = []
+        noise = [hashlib.sha256(bytes([n % 256, n >> 8])).hexdigest() for n in range(4000)]
+        for name, lines in (("w", ["x"]), ("damaged", noise)):
+            workspace = make_workspace(projects / name, text=name, lines=lines)
+            ids.append((await submit(running, workspace))["id"])
+            await ended(running, ids[-1])
+        packed = running.service.stores.logs.packed_path(f"{ids[1]}-1")
+        data = packed.read_bytes()
+        packed.write_bytes(data[:2000] + bytes(1000) + data[3000:])
+        (await running.http.put(f"/v1/blobs/{GOOD}", content=b"right")).raise_for_status()
+        yield World(running, projects, ids[0], ids[1])
 
 
-async def test_hostile_zips_are_refused_and_leave_nothing(running: Running, tmp_path: Path) -> None:
-    for name, make in ZIPS.items():
-        answer = await running.http.post("/v1/workspaces", content=make())
-        assert answer.status_code in (400, 413, 422), (name, answer.status_code, answer.text)
-        problem = answer.json()
-        assert answer.headers["content-type"] == "application/problem+json", name
-        assert problem["detail"], name
-        assert problem["code"], name
-        assert problem["request_id"] == answer.headers["x-request-id"]
-        assert nothing_left(running), name
-    assert not (tmp_path / "escape").exists()
+async def kept(running: Running) -> Counter[str]:
+    """Count what the service keeps: its files, and the rows of its tables."""
+    data = running.settings.data_dir
+    files = Counter(
+        str(path.relative_to(data))
+        for path in data.rglob("*")
+        if not re.search(r"\.db(-wal|-shm)?$|/hashes/|^.*/incoming$", str(path))
+    )
 
-
-async def test_an_upload_over_the_limit_is_cut_off_with_or_without_a_length(running: Running) -> None:
-    async def endless() -> AsyncIterator[bytes]:
-        for _ in range(100):
-            yield bytes(65_536)
-
-    for content in (bytes(2 << 20), endless()):
-        answer = await running.http.post("/v1/workspaces", content=content)
-        assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
-        assert answer.headers["content-type"] == "application/problem+json"
-    answer = await running.http.post("/v1/builds", json={"name": "x" * 200_000})
-    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
-    assert nothing_left(running)
-
-
-async def test_a_sender_that_stalls_is_hung_up_on(running: Running) -> None:
-    async def slow() -> AsyncIterator[bytes]:
-        yield b"PK"
-        await anyio.sleep(1)
-        yield b"more"
-
-    answer = await running.http.post("/v1/workspaces", content=slow())
-    assert (answer.status_code, answer.json()["code"]) == (400, "upload_stalled")
-    assert nothing_left(running)
-
-
-async def test_a_blob_that_is_not_what_its_name_says_is_thrown_away(running: Running) -> None:
-    digest = hashlib.sha256(b"right").hexdigest()
-    answer = await running.http.put(f"/v1/blobs/{digest}", content=b"wrong")
-    assert (answer.status_code, answer.json()["code"]) == (422, "digest_mismatch")
-    missing = await running.http.post("/v1/blobs/missing", json={"sha256": [digest]})
-    assert missing.json()["missing"] == [digest]
-    assert (await running.http.put(f"/v1/blobs/{digest}", content=b"right")).status_code == 204
-    for name in ("UPPER" * 13, "../../etc/passwd", "abc"):
-        assert (await running.http.put(f"/v1/blobs/{name}", content=b"x")).status_code in (404, 422)
-
-
-GOOD = hashlib.sha256(b"right").hexdigest()
-WISHES: dict[str, tuple[dict[str, Any], int, str]] = {
-    "nothing": ({}, 400, "bad_request"),
-    "two sources": ({"path": "/x", "workspace": GOOD}, 400, "bad_request"),
-    "relative path": ({"path": "x/y"}, 422, "invalid_request"),
-    "outside": ({"path": "/etc"}, 403, "workspace_outside_roots"),
-    "dotted outside": ({"path": "{projects}/../.."}, 403, "workspace_outside_roots"),
-    "link outside": ({"path": "{projects}/evil"}, 403, "workspace_outside_roots"),
-    "no folder": ({"path": "{projects}/none"}, 422, "preflight_bad_workspace"),
-    "unknown workspace": ({"workspace": GOOD}, 404, "unknown_workspace"),
-    "unknown field": ({"path": "/x", "tusks": []}, 422, "invalid_request"),
-    "task with a space": ({"path": "/x", "tasks": ["a b"]}, 422, "invalid_request"),
-    "task like an option": ({"path": "/x", "tasks": ["--init-script"]}, 422, "invalid_request"),
-    "argument like a task": ({"path": "/x", "args": ["clean"]}, 422, "invalid_request"),
-    "null byte": ({"path": "/x\u0000y"}, 422, "invalid_request"),
-    "leaving project_dir": ({"path": "{projects}", "project_dir": "../.."}, 422, "invalid_request"),
-    "huge deadline": ({"path": "/x", "deadline_s": 1e12}, 422, "invalid_request"),
-    "unknown need": ({"path": "{projects}", "needs": {"luck": 1}}, 422, "invalid_request"),
-    "unknown phone": ({"path": "{projects}", "phone": "nobody"}, 404, "unknown_phone"),
-    "file leaves": ({"files": [{"path": "../x", "sha256": GOOD}]}, 422, "invalid_request"),
-    "file is absolute": ({"files": [{"path": "/x", "sha256": GOOD}]}, 422, "invalid_request"),
-    "file is unknown": ({"files": [{"path": "x", "sha256": "0" * 64}]}, 409, "blob_missing"),
-    "file under a file": (
-        {"files": [{"path": "x", "sha256": GOOD}, {"path": "x/y", "sha256": GOOD}]}, 422, "bad_manifest"
-    ),
-}  # fmt: skip
-
-
-async def test_impossible_wishes_are_refused_by_their_reason(running: Running, projects: Path) -> None:
-    (projects / "evil").symlink_to("/etc")
-    await running.http.put(f"/v1/blobs/{GOOD}", content=b"right")
-    seen = {}
-    for name, (wish, _, _) in WISHES.items():
-        body = {
-            key: value.replace("{projects}", str(projects)) if isinstance(value, str) else value
-            for key, value in wish.items()
+    def count(connection: sa.Connection) -> dict[str, int]:
+        query = sa.select(sa.func.count())
+        return {
+            name: connection.execute(query.select_from(table)).scalar_one()
+            for name, table in metadata.tables.items()
         }
-        (projects / "evil").unlink(missing_ok=True)
-        if "evil" in str(wish):
-            (projects / "evil").symlink_to("/etc")
-        answer = await running.http.post("/v1/builds", json=body)
-        seen[name] = (answer.status_code, answer.json()["code"])
-    assert seen == {name: (status, code) for name, (_, status, code) in WISHES.items()}
-    assert (await running.http.get("/v1/builds")).json()["builds"] == []
+
+    return files + Counter(await running.service.stores.database.read(count))
 
 
-async def test_odd_requests_are_problems_too(running: Running) -> None:
-    cases = [
-        ("GET", "/v1/builds?cursor=%%%", 422),
-        ("GET", "/v1/builds?cursor=bm9uc2Vuc2U=", 422),
-        ("GET", "/v1/builds?limit=0", 422),
-        ("GET", "/v1/builds/none", 404),
-        ("GET", "/v1/builds/none/log/live", 404),
-        ("GET", "/v1/nowhere", 404),
-        ("DELETE", "/v1/builds", 405),
-        ("POST", "/v1/builds", 422),
-        ("DELETE", "/v1/phones/none", 404),
-    ]
-    for method, path, status in cases:
-        answer = await running.http.request(method, path)
-        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json"), (
-            path
-        )
-        assert set(answer.json()) >= {"type", "title", "status", "detail", "code", "hint", "request_id"}
+async def test_what_strangers_send_is_refused_clearly_and_leaves_nothing(
+    world: World, tmp_path: Path
+) -> None:
+    before = await kept(world.running)
+    wrong = {}
+    for case in CASES:
+        answer = await case.send(world)
+        problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else {}
+        seen = (answer.status_code, problem.get("code"))
+        is_clear = all(problem.get(field) for field in ("type", "title", "status", "detail", "hint"))
+        has_id = problem.get("request_id") == answer.headers.get("x-request-id", "")
+        left = await kept(world.running) - before
+        if seen != (case.status, case.code) or not is_clear or not has_id or left:
+            wrong[case.name] = (seen, answer.text[:300], dict(left))
+    assert wrong == {}
+    assert not [path async for path in anyio.Path(tmp_path).rglob("escape*")]
+
+
+@pytest.mark.parametrize("path", ["/v1/workspaces", f"/v1/blobs/{'0' * 64}"])
+async def test_a_sender_that_stalls_is_hung_up_on(start: Start, path: str) -> None:
+    method = b"PUT" if "blobs" in path else b"POST"
+    head = method + b" " + path.encode() + b" HTTP/1.1\r\nhost: {host}\r\ncontent-length: 99\r\n\r\nPK"
+    async with start(limits={"upload_idle_s": 0.2}) as running:
+        before = await kept(running)
+        answer = await raw(head)(World(running, Path(), "", ""))
+        assert (answer.status_code, answer.json()["code"]) == (400, "upload_stalled")
+        assert not await kept(running) - before
