@@ -5,15 +5,13 @@ every operation here may be done again, on a new connection, after `PhoneLost`: 
 run that is there, `follow` and `fetch` go on at the byte where they were.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import anyio
-import structlog
 from anyio.to_thread import run_sync
 
 from builder_bridge.adb import AdbConnection, shell
@@ -28,38 +26,31 @@ from builder_bridge.build import (
     StateChanged,
 )
 from builder_bridge.death import Cause
-from builder_bridge.errors import UnknownRun
+from builder_bridge.errors import ProtocolFault, UnknownRun
 from builder_bridge.evidence import TAIL_BYTES, explain_death
 from builder_bridge.fetch import fetch_artifact
 from builder_bridge.follow import follow_run
 from builder_bridge.handoff import (
     RUN_ID,
-    OpenDocument,
     ResultDocument,
     RunsDocument,
     RunStatus,
     StatusDocument,
     judge,
     parse,
-    to_result,
 )
 from builder_bridge.health import ASK, Health, read_health
-from builder_bridge.plan import make_plan, request_digest
+from builder_bridge.outcome import to_result
 from builder_bridge.prefix.contract import Contract
-from builder_bridge.prefix.fit import require_fit
-from builder_bridge.prefix.settings import gradle_settings
+from builder_bridge.reports import MAX_ARCHIVE_BYTES, read_archive
 from builder_bridge.routes.probe import DEFAULT_PACKAGE, pick_route
 from builder_bridge.routes.route import Route
-from builder_bridge.upload import Uploaded, choose_upload, send_upload
+from builder_bridge.submission import Submission
 from builder_bridge.workspace.kept import KeptContents, default_memory
 from builder_bridge.workspace.snapshot import Snapshot
 
-log = structlog.get_logger()
-
 DEFAULT_ROUTES = ("run_as", "shell_dir")
-_NOTE_CODES = frozenset({"rewritten", "materialised", "dangling_link", "unreadable", "not_a_file"})
 _HEALTH_LIMIT_S = 10.0
-_MAX_NOTES = 20
 _MAX_VERDICTS = 20
 
 
@@ -132,38 +123,11 @@ class Bridge:
             StorageFull, TransferFault, PhoneLost: as they say; call again to go on.
         """
         check_run_id(run_id)
-        digest = request_digest(spec, snapshot)
-        opened = parse(await self._route.call("open", run_id, snapshot.place, digest), OpenDocument)
-        status = judge(opened)
-        if status.state.is_final or status.identity is not None:
-            return status.state if status.state.is_final or status.identity is None else status.identity
-        contract = self._contract or await self.info()
-        notes = await run_sync(require_fit, contract, spec, snapshot)
-        upload = await run_sync(choose_upload, opened, snapshot, self._kept)
-        with TemporaryDirectory(prefix="pocketbuild-") as folder:
-            uploaded = await send_upload(
-                self._route, run_id, snapshot, upload, already=opened.received, folder=Path(folder)
-            )
-        settings = gradle_settings(contract, self._has_daemon)
-        facts = settings.facts | self._facts(contract, snapshot, uploaded)
-        if notes:
-            facts["preflight_notes"] = "; ".join(str(note) for note in notes[:_MAX_NOTES])[:2000]
-        plan = make_plan(spec, snapshot, uploaded.upload, settings.args, facts)
-        started = parse(await self._route.call("start", run_id, stdin=plan), StatusDocument)
-        await run_sync(self._kept.save, snapshot)
-        log.info("run.was_started", run=run_id, serial=self.serial, route=self.route_name, **uploaded.facts)
-        return started.identity or judge(started).state
+        submission = Submission(self._route, self.serial, self._package, self._kept, run_id, spec, snapshot)
+        return await submission.submit(self._known_contract, self._has_daemon)
 
-    def _facts(self, contract: Contract, snapshot: Snapshot, uploaded: Uploaded) -> dict[str, str]:
-        notes = [f"{note.path}: {note.detail}" for note in snapshot.notes if note.code in _NOTE_CODES]
-        facts = {"route": self.route_name, "uid": str(contract.uid), "serial": self.serial, **uploaded.facts}
-        if contract.domain:
-            facts["domain"] = contract.domain
-        if contract.prefix.id:
-            facts["prefix"] = contract.prefix.id
-        if notes:
-            facts["workspace_notes"] = "; ".join(notes[:_MAX_NOTES])[:2000]
-        return facts
+    async def _known_contract(self) -> Contract:
+        return self._contract or await self.info()
 
     async def follow(self, run_id: RunId, offset: int = 0) -> AsyncGenerator[BuildEvent, None]:
         """Give the log from a byte offset on and every state, until the run has ended.
@@ -227,6 +191,28 @@ class Bridge:
                 return b"".join([part async for part in parts])
         except UnknownRun:
             return b""
+
+    async def reports(self, run_id: RunId) -> Mapping[str, bytes]:
+        """Give the reports that this run's tasks wrote, by path inside the workspace, sorted by path.
+
+        These are results of tests, lint's XML and SARIF, and Gradle's problems report, of a failed
+        build, too: at most 500 files, 8 MB each, 16 MB together. The result's fact `reports` says
+        how many there are, `reports_left_out` how many were too much; empty where there are none.
+        """
+        check_run_id(run_id)
+        size_bytes, parts = 0, []
+        try:
+            async with self._route.get(run_id, "reports", 0) as pieces:
+                async for piece in pieces:
+                    size_bytes += len(piece)
+                    if size_bytes > MAX_ARCHIVE_BYTES:
+                        raise ProtocolFault(
+                            f"The phone sends more than {MAX_ARCHIVE_BYTES} bytes of reports."
+                        )
+                    parts.append(piece)
+        except UnknownRun:
+            return {}
+        return await run_sync(read_archive, b"".join(parts))
 
     async def gc(self, keep: int = 10) -> None:
         """Remove ended runs but the newest `keep`; 0 removes all that was handed over, too."""

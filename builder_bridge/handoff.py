@@ -5,8 +5,6 @@ turned into the bridge's own values or into a fault. Numbers that may exceed 31 
 because the phone's shell cannot count that far.
 """
 
-import calendar
-import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from builder_bridge.build import Artifact, BuildResult, BuildState, RunId, RunIdentity
+from builder_bridge.build import BuildState, RunId, RunIdentity
 from builder_bridge.errors import (
     BridgeError,
     PhoneBusy,
@@ -30,7 +28,6 @@ from builder_bridge.errors import (
 PROTOCOL = 1
 MAX_LINE_BYTES = 16 << 20
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
-NOTHING_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 Size = Annotated[int, Field(ge=0, le=1 << 60)]
@@ -55,7 +52,7 @@ class ArtifactDocument(_Document):
 
 
 class ResultDocument(_Document):
-    """The phone's verdict on a run; `times` are lines of a stage's name and its moment in UTC."""
+    """The phone's verdict on a run; `times` are lines of a stage's name and its moment in seconds."""
 
     run: str
     state: Literal["done", "failed", "cancelled"]
@@ -106,11 +103,19 @@ class StatusDocument(_Document):
 
 
 class OpenDocument(StatusDocument):
-    """Also what the phone already holds of this workspace: the fingerprint of the content in place,
-    and the paths in it that builds have written to since."""
+    """Also what the phone already holds of this workspace.
+
+    `content` is the fingerprint of what was put there last. Since then builds have written to the
+    paths `touched`, and names have come or gone in `folders` ("." is the workspace itself), in which
+    now lie `names`, with the byte 1 for a line feed. Where so much has happened that it was not
+    listed, `is_known` is False.
+    """
 
     content: str = ""
     touched: list[str] = []
+    folders: list[str] = []
+    names: list[str] = []
+    is_known: bool = True
 
 
 class HaveDocument(_Document):
@@ -152,6 +157,7 @@ _FAULTS: dict[str, type[BridgeError]] = {
     "run_conflict": RunConflict,
     "storage_full": StorageFull,
     "transfer_digest": TransferFault,
+    "stale_content": TransferFault,
     "busy": PhoneBusy,
     "unwritable": RouteUnavailable,
     "not_started": PhoneLost,
@@ -237,63 +243,3 @@ def judge(document: StatusDocument) -> RunStatus:
         has_rebooted=has_rebooted,
         beat=document.beat,
     )
-
-
-def to_result(document: ResultDocument, run_id: RunId, facts: dict[str, str]) -> BuildResult:
-    """Turn the phone's verdict into a `BuildResult`; `facts` of the host are added to the phone's."""
-    if document.run != run_id:
-        raise ProtocolFault(f"The phone gave the result of run {document.run!r} for {run_id!r}.")
-    return BuildResult(
-        run_id=run_id,
-        state=BuildState(document.state),
-        exit_code=document.exit_code,
-        log_size_bytes=document.log_size,
-        log_sha256=document.log_sha256,
-        artifacts=tuple(_to_artifact(artifact) for artifact in document.artifacts),
-        cause=document.cause,
-        stage_s=stage_seconds(document.times),
-        facts={**document.facts, **facts},
-    )
-
-
-def _to_artifact(document: ArtifactDocument) -> Artifact:
-    parts = document.path.split("/")
-    if document.path.startswith("/") or any(part in ("", ".", "..") for part in parts):
-        raise ProtocolFault(f"The phone names the artifact {document.path!r}, which may lie outside.")
-    kind, variant = describe_artifact(document.path)
-    return Artifact(document.index, document.path, kind, document.size, document.sha256, variant)
-
-
-def describe_artifact(path: str) -> tuple[str, str | None]:
-    """Say what a file under `build/outputs` is and of which variant, by where AGP puts it.
-
-    Newer plugins write `outputs/apk/<flavor>/<type>/x.apk`, `outputs/bundle/<variant>/x.aab` and
-    `outputs/mapping/<variant>/mapping.txt`; older ones and AARs have the variant in the file's name.
-    """
-    module, _, inside = f"/{path}".rpartition("/build/outputs/")
-    module, name = module.rpartition("/")[2], path.rpartition("/")[2]
-    kind = "mapping" if name == "mapping.txt" else name.rpartition(".")[2].lower()
-    below = inside.split("/")[1:-1]
-    if below:
-        head, *tail = below
-        return kind, head + "".join(part[:1].upper() + part[1:] for part in tail)
-    stem = name.rpartition(".")[0].removesuffix("-unsigned")
-    if kind != "mapping" and module and stem.startswith(f"{module}-"):
-        head, *tail = stem.removeprefix(f"{module}-").split("-")
-        return kind, head + "".join(part[:1].upper() + part[1:] for part in tail)
-    return kind, None
-
-
-def stage_seconds(times: list[str]) -> dict[str, float]:
-    """Give how long each stage took, from the moments at which the phone entered them.
-
-    A line is a stage's name and `YYYY-MM-DD HH:MM:SS.nnnnnnnnn +0000`; odd lines are passed over.
-    """
-    moments: list[tuple[int, str]] = []
-    for line in times:
-        match = re.fullmatch(r"([a-z]+) (\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6})\d* \+0000", line)
-        if match and 1 <= int(match[3]) <= 12 and int(match[2]) >= 1:
-            second = calendar.timegm(tuple(int(part) for part in match.groups()[1:7]))
-            moments.append((second * 1_000_000 + int(match[8]), match[1]))
-    moments.sort()
-    return {stage: (after - begin) / 1_000_000 for (begin, stage), (after, _) in itertools.pairwise(moments)}

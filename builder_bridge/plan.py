@@ -2,12 +2,15 @@
 
 A plan is text that a POSIX shell reads line by line, one word and fields without blanks, because
 the phone's shell reads no JSON. Free text stands behind "=", every byte but plain ones as \\0ooo,
-so that no path or argument is ever seen by the shell as anything but data.
+so that no path or argument is ever seen by the shell as anything but data. An argument of plain
+characters and single blanks stands there as it is, which spares the phone a process. Small contents
+follow behind the plan's last line, as they are.
 """
 
 import hashlib
 import json
 import math
+import re
 from dataclasses import dataclass
 
 from builder_bridge.build import BuildSpec
@@ -17,6 +20,7 @@ MAX_EDITS = 2_000
 """More changes than this go faster as a whole archive than as edits, which cost the phone a process each."""
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/@+=,:-")
+_PLAIN_WORDS = re.compile(r"[a-zA-Z0-9._/@+,:-][a-zA-Z0-9._/@+=,:-]*( [a-zA-Z0-9._/@+=,:-]+)*")
 _BEAT_S = 5
 
 
@@ -29,10 +33,16 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """The content lies there but for these changes; `before` are the entries of the old content."""
+    """The content lies there but for these changes.
+
+    `start` is the fingerprint of what lies there, `before` its entries. `bodies` are the contents
+    that go along with the plan, by digest.
+    """
 
     diff: SnapshotDiff
     before: dict[str, str]
+    start: str
+    bodies: tuple[tuple[str, bytes], ...] = ()
 
 
 Upload = Whole | Edits
@@ -73,8 +83,12 @@ def make_plan(
     gradle_args: tuple[str, ...],
     facts: dict[str, str],
 ) -> bytes:
-    """Write the plan of a run. `gradle_args` are ours; tasks and arguments of the spec follow them."""
-    request = json.dumps(_request(spec, snapshot) | {"gradle_args": gradle_args}, separators=(",", ":"))
+    """Write the plan of a run, and the contents that go along with it.
+
+    `gradle_args` are ours; tasks and arguments of the spec follow them.
+    """
+    request = json.dumps(_request(spec, snapshot), separators=(",", ":"))
+    bodies: tuple[tuple[str, bytes], ...] = ()
     lines = [
         "plan 1",
         f"place {snapshot.place}",
@@ -90,15 +104,23 @@ def make_plan(
         case Whole(entries):
             size_kb = snapshot.size_bytes // 1000 + 1000
             lines += ["mode archive", f"count {entries}", f"size_kb {size_kb}"]
-        case Edits(diff, before):
+        case Edits(diff, before, _, bodies):
             lines += ["mode same" if diff.is_empty else "mode delta", *_edit_lines(diff, before)]
-    lines += [f"arg {encode(argument)}" for argument in (*gradle_args, *spec.args, *spec.tasks)]
-    return "\n".join([*lines, "end", ""]).encode()
+    lines += [f"arg {_encode_argument(argument)}" for argument in (*gradle_args, *spec.args, *spec.tasks)]
+    left = sum(len(body) for _, body in bodies)
+    for digest, body in bodies:
+        lines.append(f"body {digest} {left} {len(body)}")
+        left -= len(body)
+    return "\n".join([*lines, "end", ""]).encode() + b"".join(body for _, body in bodies)
 
 
 def encode_json(text: str) -> str:
     """Write a JSON text without blanks or anything that a shell's `read` would change."""
     return text.replace(" ", "\\u0020")
+
+
+def _encode_argument(argument: str) -> str:
+    return argument if _PLAIN_WORDS.fullmatch(argument) else encode(argument)
 
 
 def _edit_lines(diff: SnapshotDiff, before: dict[str, str]) -> list[str]:

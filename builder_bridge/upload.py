@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -15,10 +15,13 @@ from builder_bridge.plan import MAX_EDITS, Edits, Upload, Whole
 from builder_bridge.routes.route import Route
 from builder_bridge.workspace.archive import Archive, write_archive, write_pack
 from builder_bridge.workspace.kept import KeptContents
+from builder_bridge.workspace.scan import read_chunks
 from builder_bridge.workspace.snapshot import Snapshot, diff
 
 _CHUNK_BYTES = 1 << 20
-_MAX_TOUCHED = 500
+MAX_BODIES = 16
+MAX_BODIES_BYTES = 64 << 10
+"""More contents than this go as a compressed pack, for which the phone says first what it lacks."""
 _TRIES = 4
 
 
@@ -30,26 +33,67 @@ class Uploaded:
     facts: dict[str, str]
 
 
+def guess_upload(prefix: str, snapshot: Snapshot, kept: KeptContents) -> Edits | None:
+    """Say what must change if what this host put there last still lies in a prefix, untouched.
+
+    None where that is not known, or where more has changed than may go along with the plan. Blocking.
+    """
+    start = kept.lying_in(prefix, snapshot.place)
+    if start is None:
+        return None
+    edits = _edits(start, {} if start == snapshot.fingerprint else kept.load(start), snapshot)
+    return None if edits is None else with_bodies(edits, snapshot)
+
+
 def choose_upload(opened: OpenDocument, snapshot: Snapshot, kept: KeptContents) -> Edits | None:
     """Say what must change on the phone, or None where everything must go.
 
     Everything goes where the phone has nothing of this workspace, this host does not remember what
     the phone has, or more has changed than edits are good for. Blocking.
     """
-    if not opened.content or len(opened.touched) >= _MAX_TOUCHED:
+    if not opened.content or not opened.is_known:
         return None
-    if opened.content == snapshot.fingerprint and not opened.touched:
-        return Edits(diff({}, Snapshot(snapshot.root, snapshot.name, snapshot.place, ())), {})
+    is_untouched = not (opened.touched or opened.folders)
+    if opened.content == snapshot.fingerprint and is_untouched:
+        return _edits(opened.content, {}, snapshot)
     before = kept.load(opened.content)
     if before is None:
         return None
-    for path in opened.touched:
-        if path in before:
-            before[path] = "touched"
-    changes = diff(before, snapshot)
-    if len(changes.files) + len(changes.links) + len(changes.removed) > MAX_EDITS:
+    edits = _edits(opened.content, entries_left(before, opened), snapshot)
+    return None if edits is None else with_bodies(edits, snapshot) or edits
+
+
+def entries_left(before: dict[str, str], opened: OpenDocument) -> dict[str, str]:
+    """Give the entries of a content as builds have left it: what is gone is left out, what changed marked."""
+    left = dict(before)
+    for path in (*opened.touched, *opened.folders):
+        if path in left:
+            left[path] = "touched"
+    folders, names = set(opened.folders), {name.replace("\1", "\n") for name in opened.names}
+    if folders:
+        for path in before:
+            parts = path.split("/")
+            steps = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+            if any((step.rpartition("/")[0] or ".") in folders and step not in names for step in steps):
+                del left[path]
+    return left
+
+
+def with_bodies(edits: Edits, snapshot: Snapshot) -> Edits | None:
+    """Let the contents go along with the plan; None where they are too many, too large or needed twice."""
+    files = edits.diff.files
+    if len({file.sha256 for file in files}) < len(files) or len(files) > MAX_BODIES:
         return None
-    return Edits(changes, before)
+    if sum(file.size_bytes for file in files) > MAX_BODIES_BYTES:
+        return None
+    bodies = tuple((file.sha256, b"".join(read_chunks(snapshot, file))) for file in files)
+    return replace(edits, bodies=bodies)
+
+
+def facts_of(edits: Edits, size_bytes: int) -> dict[str, str]:
+    """Say for the report what was handed over."""
+    facts = {"upload": "unchanged" if edits.diff.is_empty else "changes"}
+    return facts | {"upload_files": str(len(edits.diff.files)), "upload_bytes": str(size_bytes)}
 
 
 async def send_upload(
@@ -64,9 +108,8 @@ async def send_upload(
         await _send(route, run_id, archive, already)
         facts = {"upload": "archive", "upload_files": str(archive.entries)}
         return Uploaded(Whole(archive.entries), facts | {"upload_bytes": str(archive.size_bytes)})
-    facts = {"upload": "unchanged" if edits.diff.is_empty else "changes"}
-    wanted = sorted({file.sha256 for file in edits.diff.files})
-    size_bytes = 0
+    wanted = sorted({file.sha256 for file in edits.diff.files} - {digest for digest, _ in edits.bodies})
+    size_bytes = sum(len(body) for _, body in edits.bodies)
     if wanted:
         asked = "".join(f"{digest}\n" for digest in wanted).encode()
         missing = parse(await route.call("have", run_id, stdin=asked), HaveDocument).missing
@@ -74,8 +117,18 @@ async def send_upload(
             pack = await run_sync(write_pack, snapshot, missing, folder / "pack.zip")
             await _send(route, run_id, pack, already)
             size_bytes = pack.size_bytes
-    facts |= {"upload_files": str(len(edits.diff.files)), "upload_bytes": str(size_bytes)}
-    return Uploaded(edits, facts)
+    return Uploaded(edits, facts_of(edits, size_bytes))
+
+
+def _edits(start: str, before: dict[str, str] | None, snapshot: Snapshot) -> Edits | None:
+    if start == snapshot.fingerprint and not before:
+        return Edits(diff({}, Snapshot(snapshot.root, snapshot.name, snapshot.place, ())), {}, start)
+    if before is None:
+        return None
+    changes = diff(before, snapshot)
+    if len(changes.files) + len(changes.links) + len(changes.removed) > MAX_EDITS:
+        return None
+    return Edits(changes, before, start)
 
 
 async def _send(route: Route, run_id: RunId, archive: Archive, already: int) -> None:

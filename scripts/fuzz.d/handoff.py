@@ -33,8 +33,8 @@ from builder_bridge.handoff import (
     StatusDocument,
     judge,
     parse,
-    to_result,
 )
+from builder_bridge.outcome import to_result
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.workspace.archive import UnpackLimits, unpack
 from builder_bridge.workspace.preflight import Needs, check_project
@@ -53,6 +53,8 @@ STATUS = {
     "log_size": "12",
     "content": A,
     "touched": ["a"],
+    "folders": ["."],
+    "names": ["a"],
 }
 RESULT = {
     "pb": 1,
@@ -63,7 +65,7 @@ RESULT = {
     "log_size": "5",
     "log_sha256": A,
     "artifacts": [{"index": 0, "path": "app/build/outputs/apk/a.apk", "size": "4", "sha256": A}],
-    "times": ["running 2026-11-30 12:00:00.000000000 +0000"],
+    "times": ["running 1796040000.000000"],
     "facts": {"a": "b"},
 }
 CONTRACT = {

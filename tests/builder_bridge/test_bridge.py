@@ -166,6 +166,43 @@ async def test_gradles_failure_is_a_result_with_its_exit_code(
     assert (result.state, result.exit_code, result.artifacts) == (BuildState.FAILED, 1, ())
 
 
+REPORTS = """
+r=app/build/reports t=app/build/test-results/testDebug
+mkdir -p $r $t build/reports/problems
+echo old >$r/lint-results-old.xml; touch -t 202001010000 $r/lint-results-old.xml
+echo sarif >$r/lint-results-debug.sarif; echo xml >$r/lint-results-debug.xml; echo no >$r/index.html
+echo one >$t/TEST-one.xml; echo two >"$t/TEST-an odd name.xml"; echo no >$t/binary
+echo html >build/reports/problems/problems-report.html; ln -s /etc/passwd $t/TEST-link.xml
+head -c 9000000 /dev/zero >$t/TEST-large.xml
+"""
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_the_reports_of_a_build_come_back_when_it_has_failed_too(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", code=1, run=". ./write-reports")
+    (workspace / "write-reports").write_text(REPORTS)
+    run_id = new_run()
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        result = (await build(bridge, run_id, workspace)).result
+        assert result.state is BuildState.FAILED
+        assert (result.facts["reports"], result.facts["reports_left_out"]) == ("5", "1")
+        assert await bridge.reports(run_id) == {
+            "app/build/reports/lint-results-debug.sarif": b"sarif\n",
+            "app/build/reports/lint-results-debug.xml": b"xml\n",
+            "app/build/test-results/testDebug/TEST-an odd name.xml": b"two\n",
+            "app/build/test-results/testDebug/TEST-one.xml": b"one\n",
+            "build/reports/problems/problems-report.html": b"html\n",
+        }
+        set_conf(workspace)
+        without = new_run()
+        result = (await build(bridge, without, workspace)).result
+        assert "reports" not in result.facts
+        assert await bridge.reports(without) == {}
+        assert await bridge.reports(new_run()) == {}
+
+
 @pytest.mark.parametrize(
     ("signal", "code", "cause"),
     [("KILL", 137, "build_killed"), ("SYS", 159, "build_bad_system_call"), ("TERM", 143, None)],
@@ -217,8 +254,60 @@ async def test_only_what_changed_is_sent_and_the_phone_has_exactly_the_new_conte
         assert content_on_phone(fake_box, route, workspace, tmp_path) == scan(workspace).fingerprint
         odd.write_text("odd")
         back = (await build(bridge, new_run(), workspace)).result
-        assert (back.facts["upload"], back.facts["upload_bytes"]) == ("changes", "0")
+        assert (back.facts["upload"], back.facts["upload_bytes"]) == ("changes", "3")
         assert content_on_phone(fake_box, route, workspace, tmp_path) == scan(workspace).fingerprint
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_contents_that_the_phone_has_kept_are_not_sent_again(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    large = [workspace / f"app/src/large{number}.txt" for number in range(3)]
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        sent = []
+        for letter in "aba":
+            for number, path in enumerate(large):
+                path.write_text(f"{letter}{number}" * 40_000)
+            result = (await build(bridge, new_run(), workspace)).result
+            sent.append((result.facts["upload"], int(result.facts["upload_bytes"]) > 0))
+            assert content_on_phone(fake_box, route, workspace, tmp_path) == scan(workspace).fingerprint
+    assert sent == [("archive", True), ("changes", True), ("changes", False)]
+
+
+async def test_a_content_that_is_needed_twice_is_in_both_places(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await build(bridge, new_run(), workspace)
+        for name in ("x.txt", "y.txt"):
+            (workspace / "app/src" / name).write_text("the same")
+        (workspace / "app/src/empty.txt").write_text("")
+        await build(bridge, new_run(), workspace)
+        assert content_on_phone(fake_box, "run_as", workspace, tmp_path) == scan(workspace).fingerprint
+
+
+@pytest.mark.parametrize("route", ROUTES)
+async def test_project_files_that_a_build_deleted_are_put_back(
+    fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
+) -> None:
+    spoil = "rm -r app/src app/link; mkdir -p app/src/made; ls >app/src/b.txt"
+    workspace = make_workspace(tmp_path / "workspace", run=f"[ -f spoiled ] || {{ touch spoiled; {spoil}; }}")
+    (workspace / "app/src/deep/er").mkdir(parents=True)
+    (workspace / "app/src/deep/er/c.txt").write_text("third")
+    (workspace / "app/link").symlink_to("build.gradle")
+    async with bridge_to(fake_box, route, tmp_path) as bridge:
+        first = (await build(bridge, new_run(), workspace)).result
+        tree = files_of(fake_box, route) / "pocketbuild/trees" / scan(workspace).place
+        assert not (tree / "app/src/deep").exists()
+        second = (await build(bridge, new_run(), workspace)).result
+        assert (first.facts["upload"], second.facts["upload"]) == ("archive", "changes")
+        for path in ("app/src/a.txt", "app/src/b.txt", "app/src/deep/er/c.txt", "app/link"):
+            assert (tree / path).read_bytes() == (workspace / path).read_bytes()
+        assert (tree / "app/link").is_symlink()
+        third = (await build(bridge, new_run(), workspace)).result
+        assert third.facts["upload"] == "unchanged"
 
 
 async def test_project_files_that_a_build_wrote_to_are_put_back(

@@ -55,3 +55,25 @@ async def test_a_real_build_comes_back_whole_and_leaves_the_workspace_as_it_was(
             "packages of an earlier build were given as its own"
         )
     assert scan(WORKSPACES / workspace).fingerprint == snapshot.fingerprint
+
+
+TASKS = """
+task broken {
+    outputs.file 'build/reports/lint-results-debug.xml'
+    doLast { file('build/reports/lint-results-debug.xml').text = 'found'; throw new GradleException('no') }
+}
+"""
+
+
+async def test_reports_of_a_task_that_failed_are_told_by_gradle_itself(agp_box: Box, tmp_path: Path) -> None:
+    workspace = tmp_path / "reporting"
+    workspace.mkdir()
+    for name, text in (("settings.gradle", ""), ("build.gradle", TASKS)):
+        (workspace / name).write_text(text)
+    snapshot = await anyio.to_thread.run_sync(scan, workspace)
+    run_id = RunId("reporting")
+    async with connect(agp_box.serial) as adb, open_bridge(adb, ("shell_dir",), memory=tmp_path) as bridge:
+        await bridge.submit(run_id, BuildSpec(tasks=("broken",)), snapshot)
+        result = await bridge.result(run_id)
+        assert result.exit_code == 1
+        assert await bridge.reports(run_id) == {"build/reports/lint-results-debug.xml": b"found"}

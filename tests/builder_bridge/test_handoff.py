@@ -21,12 +21,10 @@ from builder_bridge.handoff import (
     ResultDocument,
     StateLines,
     StatusDocument,
-    describe_artifact,
     judge,
     parse,
-    stage_seconds,
-    to_result,
 )
+from builder_bridge.outcome import describe_artifact, stage_seconds, to_result
 
 STATUS = {
     "pb": 1, "run": "r-1", "digest": "d" * 64, "state": {"state": "running"}, "pid": 77, "start_ticks": 1234,
@@ -37,8 +35,7 @@ RESULT = {
     "log_sha256": "a" * 64, "facts": {"route": "run_as"},
     "artifacts": [{"index": 0, "path": "app/build/outputs/apk/a.apk", "size": "4294967297",
                    "sha256": "b" * 64}],
-    "times": ["unpacking 2026-11-30 12:00:00.000000000 +0000", "running 2026-11-30 12:00:01.500000000 +0000",
-              "done 2026-11-30 12:01:01.600000000 +0000"],
+    "times": ["unpacking 1796040000.000000", "running 1796040001.500000", "done 1796040061.600000"],
 }  # fmt: skip
 
 

@@ -41,13 +41,27 @@ def test_every_line_of_a_plan_is_a_word_and_fields_without_blanks(
     plan = make_plan(spec, replace(SNAPSHOT, name=name), Whole(2), ("--offline",), {"route": name}).decode()
     assert plan.endswith("\nend\n")
     for line in plan.splitlines():
-        assert re.fullmatch(r"[a-z_]+( [\x21-\x7e]+){0,4}", line), line
+        assert re.fullmatch(r"[a-z_]+( [\x21-\x7e]+){0,4}|arg [\x21-\x7e]+( [\x21-\x7e]+)*", line), line
+
+
+@given(TEXT | st.from_regex(r"[-a =\\]{0,12}", fullmatch=True))
+def test_an_argument_is_read_back_from_a_plan_whole(argument: str) -> None:
+    lines = make_plan(BuildSpec(tasks=(), args=(argument,)), SNAPSHOT, Whole(2), (), {}).decode().split("\n")
+    _, _, field = next(line for line in lines if line.startswith("arg ")).partition(" ")
+    assert field == field.strip(" \t"), "a shell's read would take blanks away"
+    if field.startswith("="):
+        assert re.sub(r"\\0([0-7]{3})", lambda match: chr(int(match[1], 8)), field[1:]).encode("latin-1") == (
+            argument.encode()
+        )
+    else:
+        assert field == argument
+        assert "\\" not in field
 
 
 def test_edits_name_what_to_drop_and_what_lay_there_before() -> None:
     before = entries_of(SNAPSHOT)
     after = replace(SNAPSHOT, files=(SnapshotFile("a b.txt", 1, B),), links=(SnapshotLink("run", "a b.txt"),))
-    plan = make_plan(BuildSpec(), after, Edits(diff(before, after), before), (), {}).decode().splitlines()
+    plan = make_plan(BuildSpec(), after, Edits(diff(before, after), before, A), (), {}).decode().splitlines()
     assert f"file =a\\0040b.txt {B} 644 {A}" in plan
     assert "link =run =a\\0040b.txt" in plan
     assert "mode delta" in plan
@@ -55,8 +69,21 @@ def test_edits_name_what_to_drop_and_what_lay_there_before() -> None:
 
 def test_nothing_to_do_is_said_so() -> None:
     before = entries_of(SNAPSHOT)
-    plan = make_plan(BuildSpec(), SNAPSHOT, Edits(diff(before, SNAPSHOT), before), (), {})
+    plan = make_plan(BuildSpec(), SNAPSHOT, Edits(diff(before, SNAPSHOT), before, A), (), {})
     assert b"\nmode same\n" in plan
+
+
+@given(st.lists(st.binary(max_size=20), max_size=5))
+def test_contents_behind_a_plan_are_told_by_their_distance_from_its_end(contents: list[bytes]) -> None:
+    bodies = tuple((f"{number:064x}", content) for number, content in enumerate(contents))
+    plan = make_plan(BuildSpec(), SNAPSHOT, Edits(diff({}, SNAPSHOT), {}, A, bodies), (), {})
+    head, _, behind = plan.partition(b"\nend\n")
+    places = [line.split()[1:] for line in head.decode().splitlines() if line.startswith("body ")]
+    assert [digest for digest, _, _ in places] == [digest for digest, _ in bodies]
+    for (_, left, size), content in zip(places, contents, strict=True):
+        start = len(plan) - int(left)
+        assert plan[start : start + int(size)] == content
+    assert behind == b"".join(contents)
 
 
 def test_the_digest_names_the_request_and_not_the_moment() -> None:

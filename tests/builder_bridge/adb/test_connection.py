@@ -1,14 +1,16 @@
 """A connection under faults: what ends it, what does not, and that the end is noticed."""
 
+import os
 from collections import deque
+from pathlib import PurePosixPath
 
 import anyio
 import anyio.lowlevel
 import pytest
 from anyio.abc import ByteStream
 
-from builder_bridge.adb import AdbConnection, connect, shell
-from builder_bridge.adb.connection import take_bytes
+from builder_bridge.adb import AdbConnection, connect, shell, sync
+from builder_bridge.adb.packets import take_bytes
 from builder_bridge.errors import (
     PhoneLost,
     PhoneOffline,
@@ -213,6 +215,16 @@ async def test_an_old_phones_stream_that_nobody_reads_waits_and_harms_no_other()
     ):
         assert (await shell.run(adb, "echo other")).stdout == b"other\n"
         assert sum([len(data) async for _, data in process]) == 20_000_000
+
+
+@pytest.mark.parametrize("every_bytes", [5 << 20, 16 << 20])
+async def test_a_phone_that_acknowledges_rarely_still_gets_all(every_bytes: int) -> None:
+    phone = FakePhone(window_bytes=32 << 20, acknowledges_every_bytes=every_bytes)
+    sent = os.urandom(1 << 20) * 40
+    async with open_phone(phone), connect(phone.address, keys=()) as adb:
+        with anyio.fail_after(60):
+            await sync.push(adb, sent, PurePosixPath("/all"))
+    assert phone.files["/all"] == sent
 
 
 @pytest.mark.parametrize("limit_bytes", [1, 2, 3, 5, 100])

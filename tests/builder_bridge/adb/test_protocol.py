@@ -157,6 +157,35 @@ def test_a_window_is_spent_by_bytes_and_granted_by_bytes() -> None:
     assert protocol.writable_bytes(stream_id) == 10
 
 
+def test_a_stream_pauses_with_enough_in_flight_until_half_of_it_is_acknowledged() -> None:
+    protocol = connected()
+    stream_id = opened(protocol, credit=1000)
+    protocol.limit_in_flight(stream_id, 100)
+    protocol.write(stream_id, [bytes(100)])
+    assert protocol.writable_bytes(stream_id) == 900, "the limit is reached, not passed"
+    protocol.write(stream_id, [bytes(100)])
+    assert protocol.writable_bytes(stream_id) == 0
+    assert feed(protocol, packet(b"OKAY", 77, stream_id, struct.pack("<i", 149))) == []
+    assert protocol.writable_bytes(stream_id) == 0
+    acknowledged = packet(b"OKAY", 77, stream_id, struct.pack("<i", 1))
+    assert feed(protocol, acknowledged) == [StreamWritable(stream_id)]
+    assert protocol.writable_bytes(stream_id) == 950
+    protocol.write(stream_id, [bytes(900)])
+    protocol.limit_in_flight(stream_id, 2000)
+    assert protocol.writable_bytes(stream_id) == 50, "a higher limit lets it go on at once"
+
+
+def test_an_old_phone_has_one_packet_in_flight_whatever_the_limit() -> None:
+    protocol = connected(ANDROID_9)
+    stream_id = opened(protocol)
+    protocol.limit_in_flight(stream_id, 1)
+    for _ in range(3):
+        protocol.write(stream_id, [bytes(1000)])
+        assert protocol.writable_bytes(stream_id) == 0
+        feed(protocol, packet(b"OKAY", 77, stream_id))
+        assert protocol.writable_bytes(stream_id) > 0
+
+
 def test_writing_without_credit_is_refused() -> None:
     protocol = connected()
     stream_id = opened(protocol, credit=3)

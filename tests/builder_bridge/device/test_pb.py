@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -57,7 +58,8 @@ async def test_run_ids_that_are_none_are_refused(call: Call, fake_box: Box, run:
         f"open {run} p {DIGEST}",
         f"status {run}",
         f"cancel {run} now",
-        f"start {run}",
+        f"start {run} p none {DIGEST}",
+        f"begin {run} p {DIGEST} {DIGEST} {DIGEST}",
         f"have {run}",
     ):
         assert (await call(line))["error"] == "bad_run_id"
@@ -67,10 +69,16 @@ async def test_run_ids_that_are_none_are_refused(call: Call, fake_box: Box, run:
 @pytest.mark.parametrize(
     "line",
     ["", "nonsense", "open r p", "open r ../p " + DIGEST, "open r p abc", "open r p " + "D" * 64, "gc x",
-     "recv r 1 2 3", "status", "work"],
+     "recv r 1 2 3", "status", "work", "start r", "start r p none x",
+     f"begin r ../p {DIGEST} {DIGEST} {DIGEST}", f"begin r p {DIGEST} {DIGEST} {DIGEST[1:]}",
+     f"begin r p {DIGEST} none {DIGEST}"],
 )  # fmt: skip
 async def test_calls_that_are_none_are_refused_with_a_code(call: Call, line: str) -> None:
     assert str((await call(line))["error"]).startswith(("bad_", "unknown_run"))
+
+
+async def start(call: Call, run: str, place: str, plan: bytes, content: str = "none") -> dict[str, object]:
+    return await call(f"start {run} {place} {content} {hashlib.sha256(plan).hexdigest()}", plan)
 
 
 def archive(*entries: tuple[str, bytes, int]) -> bytes:
@@ -111,7 +119,7 @@ async def test_a_hostile_archive_never_gets_to_gradle_or_outside(
     assert (await call(f"recv {run} {len(pack)} {digest} 0", pack))["complete"] is True
     plan = f"place hostile\ncontent {DIGEST}\nmode archive\n"
     plan += f"count {claims['count']}\nsize_kb {claims['size_kb']}\n"
-    await call(f"start {run}", f"{plan}name =w\ndir =.\nend\n".encode())
+    await start(call, run, "hostile", f"{plan}name =w\ndir =.\nend\n".encode())
     state = await finished(call, run)
     assert state["state"] == {"state": "failed", "log_size": "0"}
     assert run not in starts_of(fake_box, "shell_dir")
@@ -135,17 +143,12 @@ async def test_hostile_edits_are_refused(
 ) -> None:
     content = b"x"
     digest = hashlib.sha256(content).hexdigest()
-    blobs = files_of(fake_box, "shell_dir") / "pocketbuild"
     run, pack = new_run(), archive((digest, content, FILE))
     await call(f"open {run} edited {DIGEST}")
-    tree = blobs / "trees/edited"
-    tree.mkdir(exist_ok=True)
-    shutil.chown(tree, 2000, 2000)
-    (blobs / "trees/edited.content").write_text(DIGEST + "\n")
-    shutil.chown(blobs / "trees/edited.content", 2000, 2000)
+    lay_tree(fake_box, "edited")
     await call(f"recv {run} {len(pack)} {hashlib.sha256(pack).hexdigest()} 0", pack)
     plan = f"place edited\ncontent {DIGEST}\nmode delta\nname =w\ndir =.\n{edit.format(d=digest)}\nend\n"
-    await call(f"start {run}", plan.encode())
+    await start(call, run, "edited", plan.encode(), DIGEST)
     assert (await finished(call, run))["state"] == {"state": "failed", "log_size": "0"}
     assert (files_of(fake_box, "shell_dir") / "usr/bin/gradle").exists()
     assert run not in starts_of(fake_box, "shell_dir")
@@ -160,8 +163,99 @@ async def test_a_plan_that_is_none_ends_in_a_verdict(
 ) -> None:
     run = new_run()
     await call(f"open {run} p {DIGEST}")
-    await call(f"start {run}", plan)
+    await start(call, run, "p", plan)
     assert (await finished(call, run))["state"] == {"state": "failed", "log_size": "0"}
+
+
+@pytest.mark.box
+@pytest.mark.parametrize("verb", ["start", "begin"])
+async def test_a_plan_that_was_cut_is_never_carried_out(
+    call: Call, fake_box: Box, new_run: Callable[[], RunId], verb: str
+) -> None:
+    run, place = new_run(), f"cut-{verb}"
+    lay_tree(fake_box, place)
+    plan = f"place {place}\ncontent {DIGEST}\nmode same\nname =w\ndir =.\nend\n".encode()
+    asked = f"open {run} {place} {DIGEST}"
+    assert (await call(asked))["content"] == DIGEST
+    given = f"{DIGEST} {hashlib.sha256(plan).hexdigest()}"
+    line = f"start {run} {place} {given}" if verb == "start" else f"begin {run} {place} {DIGEST} {given}"
+    for size in (0, 10, len(plan) - 1):
+        assert (await call(line, plan[:size]))["error"] == "transfer_digest"
+        assert (await call(asked))["pid"] == 0
+    assert (await call(line, plan))["pid"] != 0
+    await finished(call, run)
+    assert starts_of(fake_box, "shell_dir").count(run) == 1
+
+
+@pytest.mark.box
+async def test_a_plan_for_another_content_than_lies_there_starts_nothing(
+    call: Call, fake_box: Box, new_run: Callable[[], RunId]
+) -> None:
+    run, other = new_run(), "e" * 64
+    lay_tree(fake_box, "stale")
+    plan = f"place stale\ncontent {DIGEST}\nmode same\nname =w\ndir =.\nend\n".encode()
+    given = f"{other} {hashlib.sha256(plan).hexdigest()}"
+    began = await call(f"begin {run} stale {DIGEST} {given}", plan)
+    assert (began["pid"], began["content"]) == (0, DIGEST)
+    assert (await start(call, run, "stale", plan, other))["error"] == "stale_content"
+    assert (await call(f"status {run}"))["pid"] == 0
+
+
+@pytest.mark.box
+async def test_what_a_build_did_to_a_workspace_is_told_before_the_next_begins(
+    call: Call, fake_box: Box, new_run: Callable[[], RunId]
+) -> None:
+    run = new_run()
+    tree = lay_tree(fake_box, "told")
+    for path in ("a/b/one", "a/build/made", 'a/od"d \\ name', "c/two"):
+        (tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (tree / path).write_text("x")
+    now = (tree.parent / "told.content").stat().st_mtime
+    for path in (tree, *tree.rglob("*")):
+        os.utime(path, (now - 9, now - 9))
+    given = f"{DIGEST} {hashlib.sha256(b'').hexdigest()}"
+    assert (await call(f"open {run} told {DIGEST}")).get("touched") is None
+    (tree / "a/b/one").unlink()
+    (tree / "a/build/more").write_text("x")
+    (tree / 'a/od"d \\ name').write_text("y")
+    (tree / "c/link").symlink_to("two")
+    for path in ("a/b", "c"):
+        os.utime(tree / path, (now + 9, now + 9))
+    os.utime(tree / 'a/od"d \\ name', (now + 9, now + 9))
+    os.utime(tree / "c/link", (now + 9, now + 9), follow_symlinks=False)
+    told = await call(f"begin {run} told {DIGEST} {given}", b"")
+    assert told["pid"] == 0
+    assert sorted(told["touched"]) == ['a/od"d \\ name', "c/link"]  # type: ignore[call-overload]
+    assert sorted(told["folders"]) == ["a/b", "c"]  # type: ignore[call-overload]
+    assert sorted(told["names"]) == ["c/link", "c/two"]  # type: ignore[call-overload]
+    assert told["is_known"] is True
+
+
+def lay_tree(box: Box, place: str) -> Path:
+    """Put an empty workspace where the phone keeps them, as if it had been handed over."""
+    trees = files_of(box, "shell_dir") / "pocketbuild/trees"
+    shutil.rmtree(trees / place, ignore_errors=True)
+    (trees / place).mkdir(parents=True)
+    (trees / f"{place}.content").write_text(DIGEST + "\n")
+    for path in (trees.parent, trees, trees / place, trees / f"{place}.content"):
+        shutil.chown(path, 2000, 2000)
+    return trees / place
+
+
+@pytest.mark.box
+async def test_runs_that_were_never_started_go_after_a_day(
+    call: Call, fake_box: Box, new_run: Callable[[], RunId]
+) -> None:
+    old, fresh, later = new_run(), new_run(), new_run()
+    runs = files_of(fake_box, "shell_dir") / "pocketbuild/runs"
+    for run in (old, fresh):
+        await call(f"open {run} p {DIGEST}")
+        await call(f"recv {run} 1000 {DIGEST} 0", b"a part")
+    for path in (runs / old, *(runs / old).rglob("*")):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    await call(f"open {later} p {DIGEST}")
+    assert not (runs / old).exists()
+    assert (runs / fresh / "upload.part").exists()
 
 
 @pytest.mark.box
