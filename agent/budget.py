@@ -1,6 +1,6 @@
 """What a run may spend, what it has spent, and what is said of it to the model."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 
 from agent.message import Usage
@@ -42,7 +42,16 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Spent") -> "Spent":
-        return Spent(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Spent)})
+        return Spent(
+            turns=self.turns + other.turns,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            money=self.money + other.money,
+            wall_s=self.wall_s + other.wall_s,
+            builds=self.builds + other.builds,
+            phone_s=self.phone_s + other.phone_s,
+        )
 
 
 class Limit(StrEnum):

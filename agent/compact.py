@@ -9,6 +9,7 @@ parted from its result, the assignment stays, and reasoning stays with its messa
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from agent.message import (
     ConversationItem,
@@ -27,6 +28,7 @@ _WHOLE_TURNS = 40
 """Once results are folded, older turns than these say no more than their lines do."""
 _KEPT_RESULT_CHARS = 200
 _OUTLINE_CHARS = 160
+_LOOKED_AT_CHARS = 2000
 _KEPT_OUTLINE_LINES = 200
 _HEADING = "[Earlier in this run, folded to one line each]"
 BUILD_TOOL = "build_gradle_project"
@@ -83,7 +85,8 @@ def plan_fold(items: tuple[ConversationItem, ...], *, used_tokens: int, allowed_
     """
     if used_tokens < allowed_tokens * 3 // 4:
         return None
-    before = estimate_tokens(items)
+    sizes = _Sizes(items)
+    before = sizes.after(Fold())
     target = before * (allowed_tokens / 2) / max(used_tokens, 1)
     starts = [position for position, item in enumerate(items) if isinstance(item, Message)]
     kept_from = starts[-_KEPT_TURNS] if len(starts) > _KEPT_TURNS else 0
@@ -92,19 +95,52 @@ def plan_fold(items: tuple[ConversationItem, ...], *, used_tokens: int, allowed_
     folds += [
         Fold(True, kept_from, turns_before=start) for start in starts if lines_before < start <= kept_from
     ]
-
-    def fits(fold: Fold) -> bool:
-        return estimate_tokens(apply_fold(items, fold)) <= target
-
     # Each fold takes more away than the one before it, so the first that fits is found by halving.
-    first = bisect_left(folds, True, key=fits)
+    first = bisect_left(folds, True, key=lambda fold: sizes.after(fold) <= target)
     best = folds[min(first, len(folds) - 1)]
-    return best if estimate_tokens(apply_fold(items, best)) < before else None
+    return best if estimate_tokens(apply_fold(items, best)) < estimate_tokens(items) else None
+
+
+class _Sizes:
+    """How many characters a conversation takes after a fold, reckoned without folding it."""
+
+    def __init__(self, items: tuple[ConversationItem, ...]) -> None:
+        last_build = _last_build(items)
+        whole = [chars_of(item) for item in items]
+        short = [
+            chars_of(_short(item, False)) if isinstance(item, ToolResult) else size
+            for item, size in zip(items, whole, strict=True)
+        ]
+        digests = [
+            small if _is_digest(item) and position < last_build else size
+            for position, (item, size, small) in enumerate(zip(items, whole, short, strict=True))
+        ]
+        lines = [[len(line) + 1 for line in _outline(item)] for item in items[1:]]
+        self._first = whole[0] if whole else 0
+        self._whole, self._short, self._digests = map(_sums, (whole, short, digests))
+        self._lines_before = _sums([0, *map(len, lines)])
+        self._outline = _sums([size for sizes in lines for size in sizes])
+
+    def after(self, fold: Fold) -> int:
+        """Give the characters that are left, about."""
+        gone, last = max(1, fold.turns_before), len(self._whole) - 1
+        kept = self._digests if fold.digests else self._whole
+        shortened = max(gone, fold.results_before)
+        left = self._short[shortened] - self._short[gone] + kept[last] - kept[shortened]
+        if fold.turns_before <= 1:
+            return self._first + left
+        lines = self._lines_before[gone]
+        return self._first + left + self._outline[lines] - self._outline[max(0, lines - _KEPT_OUTLINE_LINES)]
+
+
+def _sums(sizes: list[int]) -> list[int]:
+    """Give the sum of the sizes before each place, and of all."""
+    return list(accumulate(sizes, initial=0))
 
 
 def apply_fold(items: tuple[ConversationItem, ...], fold: Fold) -> tuple[ConversationItem, ...]:
     """Give the folded conversation; every call that is left still has its result beside it."""
-    last_build = max((position for position, item in enumerate(items) if _is_digest(item)), default=-1)
+    last_build = _last_build(items)
     gone = items[1 : fold.turns_before][-_KEPT_OUTLINE_LINES:]
     outline = [line for item in gone for line in _outline(item)]
     folded = list(items[:1])
@@ -117,6 +153,11 @@ def apply_fold(items: tuple[ConversationItem, ...], fold: Fold) -> tuple[Convers
         else:
             folded.append(item)
     return tuple(folded)
+
+
+def _last_build(items: tuple[ConversationItem, ...]) -> int:
+    """Give the place of the newest digest, -1 where there is none."""
+    return max((position for position, item in enumerate(items) if _is_digest(item)), default=-1)
 
 
 def _is_digest(item: ConversationItem) -> bool:
@@ -147,5 +188,7 @@ def _outline(item: ConversationItem) -> list[str]:
 
 
 def _line(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _OUTLINE_CHARS else flat[: _OUTLINE_CHARS - 1] + "…"
+    head = text[:_LOOKED_AT_CHARS]
+    flat = " ".join(head.split())
+    is_whole = len(head) == len(text) and len(flat) <= _OUTLINE_CHARS
+    return flat if is_whole else flat[: _OUTLINE_CHARS - 1] + "…"

@@ -5,7 +5,7 @@ run needs to go on is in its entries. Readers take entries of kinds that they do
 so that an older program can show a newer transcript; only a higher `schema` number is refused.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent.budget import Budget, Spent
@@ -119,11 +119,11 @@ def entry_to_json(entry: Entry) -> JsonObject:
         case Unknown(raw):
             return raw
         case Added(item, spent, memory, _):
-            return {"entry": "added", "item": item_to_json(item), "spent": asdict(spent), "memory": memory}
+            return {"entry": "added", "item": item_to_json(item), "spent": _fields(spent), "memory": memory}
         case Began():
-            return {"entry": "began", "schema": SCHEMA, **asdict(entry)}
+            return {"entry": "began", "schema": SCHEMA, **_fields(entry)}
         case Resumed() | Starting() | Folded() | TurnEnded() | Stopped():
-            return {"entry": _NAMES[type(entry)], **asdict(entry)}
+            return {"entry": _NAMES[type(entry)], **_fields(entry)}
 
 
 _NAMES: dict[type, str] = {
@@ -177,26 +177,33 @@ def item_to_json(item: ConversationItem) -> JsonObject:
         case UserMessage(text):
             return {"item": "user", "text": text}
         case ToolResult():
-            return {"item": "result", **asdict(item)}
+            return {"item": "result", **_fields(item)}
         case Message():
             return {
                 "item": "message",
                 "parts": [_part_to_json(part) for part in item.parts],
                 "finish_reason": item.finish_reason,
-                "usage": asdict(item.usage) if item.usage else None,
-                "diagnostics": [asdict(found) for found in item.diagnostics],
+                "usage": _fields(item.usage) if item.usage else None,
+                "diagnostics": [_fields(found) for found in item.diagnostics],
                 "provider_data": item.provider_data,
             }
+
+
+def _fields(value: Any) -> JsonObject:
+    """Give the fields of a value, those of values in it too; JSON in it is shared, for nobody changes it."""
+    nested = (Spent, Budget, Fold)
+    fields = ((name, getattr(value, name)) for name in value.__slots__)
+    return {name: _fields(found) if isinstance(found, nested) else found for name, found in fields}
 
 
 def _part_to_json(part: Part) -> JsonObject:
     match part:
         case TextPart():
-            return {"part": "text", **asdict(part)}
+            return {"part": "text", **_fields(part)}
         case ReasoningPart():
-            return {"part": "reasoning", **asdict(part)}
+            return {"part": "reasoning", **_fields(part)}
         case ToolCall():
-            return {"part": "call", **asdict(part)}
+            return {"part": "call", **_fields(part)}
 
 
 def item_from_json(raw: JsonObject) -> ConversationItem:

@@ -1,16 +1,18 @@
 """Send a request to a provider and stream its response: the only file that knows the HTTP client."""
 
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import TracebackType
-from typing import Self, assert_never
+from typing import Any, Self, assert_never
 from urllib.parse import urlsplit
 
 import anyio
 import httpx
+from pydantic_core import PydanticSerializationError, to_json
 
 from agent.errors import ProviderFault, ProviderUnreachable, RequestRefused, ResponseBroken
 from agent.message import JsonObject
@@ -23,6 +25,7 @@ _CONNECT_DEADLINE_S = 20.0
 _ERROR_BODY_DEADLINE_S = 10.0
 _MAX_RESPONSE_BYTES = 256 * 1024 * 1024
 _EDGE_BYTES = 32 * 1024
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
@@ -95,7 +98,7 @@ class Line:
         started = False
         try:
             with anyio.move_on_after(self._deadline_s) as deadline:
-                async with self._client.stream("POST", self.choice.url, json=body) as reply:
+                async with self._client.stream("POST", self.choice.url, content=to_bytes(body)) as reply:
                     started = True
                     yield await self._answer(body, reply)
         except httpx.TransportError as fault:
@@ -157,6 +160,7 @@ def _headers(choice: Choice, key: str | None) -> dict[str, str]:
     headers = {
         "user-agent": f"pocketbuild/{version('pocketbuild')}",
         "accept": "text/event-stream, application/json",
+        "content-type": "application/json",
         **dict(choice.endpoint.headers),
     }
     if key:
@@ -170,6 +174,29 @@ def _headers(choice: Choice, key: str | None) -> dict[str, str]:
             case _:
                 assert_never(choice.endpoint.auth)
     return headers
+
+
+def to_bytes(body: JsonObject) -> bytes:
+    """Give the bytes of a body.
+
+    Half of a surrogate pair, as a file that is not in UTF-8 or a model may leave it in text, has no place
+    in UTF-8 and goes out as the replacement character; numbers that JSON does not know go out as null.
+    """
+    try:
+        return to_json(body, inf_nan_mode="null")
+    except PydanticSerializationError:
+        return to_json(_without_surrogates(body), inf_nan_mode="null")
+
+
+def _without_surrogates(value: Any) -> Any:
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case list():
+            return [_without_surrogates(item) for item in value]
+        case dict():
+            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return value
 
 
 async def _chunks(reply: httpx.Response, edges: Edges, keep: Recording | None) -> AsyncIterator[bytes]:

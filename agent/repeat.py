@@ -1,7 +1,6 @@
 """Notice calls that repeat themselves and builds that get nowhere."""
 
 from dataclasses import dataclass, field
-from hashlib import sha256
 
 from pydantic_core import to_json
 
@@ -25,11 +24,11 @@ class RepeatGuard:
 
     allowed: int = 2
     refused_in_a_row: int = 0
-    _seen: dict[str, tuple[str, int]] = field(default_factory=dict)
+    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def refusal(self, call: ToolCall) -> str | None:
         """Say why this call must not run again, None where it may."""
-        _, count = self._seen.get(_key(call), ("", 0))
+        _, count = self._seen.get(_key(call), (0, 0))
         if count < self.allowed:
             self.refused_in_a_row = 0
             return None
@@ -38,10 +37,10 @@ class RepeatGuard:
 
     def note(self, call: ToolCall, content: str) -> str:
         """Remember what a call gave, and give the content with a notice where it is a repetition."""
-        result = sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
-        before, count = self._seen.get(_key(call), ("", 0))
+        key, result = _key(call), hash(content)
+        before, count = self._seen.get(key, (0, 0))
         count = count + 1 if before == result else 1
-        self._seen[_key(call)] = (result, count)
+        self._seen[key] = (result, count)
         return content + _NOTICE if count > 1 else content
 
     def changed(self) -> None:

@@ -11,8 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from agent.entries import Began, Entry, Starting, Stopped, TurnEnded, entry_from_json, entry_to_json
 from agent.errors import TranscriptFault
+from agent.message import JsonObject
 from agent.redact import Redactor
 
 FILE_NAME = "transcript.jsonl"
@@ -42,10 +45,10 @@ class Transcript:
     def append(self, entry: Entry) -> None:
         """Write one entry; once this returns, a kill of the process does not lose it."""
         plain = entry_to_json(entry)
-        kept = self._redactor.json(plain)
-        if kept != plain:
-            kept["redacted"] = True
-        line = json.dumps(kept, separators=(",", ":")).encode() + b"\n"
+        line = _line(plain)
+        if self._redactor.may_hold_secret(line):
+            kept = self._redactor.json(plain)
+            line = line if kept == plain else _line({**kept, "redacted": True})
         if os.write(self._file, line) != len(line):
             raise TranscriptFault(f"{self.folder / FILE_NAME}: no room for an entry of {len(line)} bytes")
         if isinstance(entry, Began | Starting | TurnEnded | Stopped):
@@ -64,6 +67,13 @@ class Transcript:
 def read_transcript(folder: Path) -> list[Entry]:
     """Give the entries of a run that may still be under way; a torn last line is left out."""
     return _read(folder / FILE_NAME)
+
+
+def _line(entry: JsonObject) -> bytes:
+    try:
+        return to_json(entry) + b"\n"
+    except PydanticSerializationError:  # half of a surrogate pair, which only the slower encoder writes
+        return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
 
 
 def _read(path: Path) -> list[Entry]:

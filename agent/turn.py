@@ -24,7 +24,7 @@ from agent.progress import (
 )
 from agent.providers.fault import judge
 from agent.retry import RetryPolicy, wait_before_retry_s
-from agent.wire import encode
+from agent.wire import Encoder
 from agent.wire.event import CallDelta, ReasoningDelta, StreamEvent, TextDelta, UsageReport
 from agent.wire.parser import ResponseParser
 
@@ -48,6 +48,10 @@ class TurnTaker:
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
     jitter: Callable[[], float] = random.random
     drops_effort: bool = False
+    _encoder: Encoder = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._encoder = Encoder(self.line.choice.dialect)
 
     async def take(self, request: Request) -> Message:
         """Give the message that answers the request.
@@ -77,9 +81,8 @@ class TurnTaker:
             await self._wait_or_raise(broken, attempt)
 
     async def _once(self, request: Request) -> Message:
-        dialect = self.line.choice.dialect
-        parser = ResponseParser(dialect)
-        async with self.line.post(encode(dialect, request)) as response:
+        parser = ResponseParser(self.line.choice.dialect)
+        async with self.line.post(self._encoder.encode(request)) as response:
             async for chunk in response.chunks:
                 for event in parser.feed(chunk):
                     if (shown := _shown(event)) is not None:

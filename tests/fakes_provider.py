@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.equipment import Equipment
 from agent.errors import ToolFault
-from agent.http import Edges, Line, Response
+from agent.http import Edges, Line, Response, to_bytes
 from agent.message import Dialect, JsonObject
 from agent.progress import BuildAdvanced, OnBuildProgress, Progress
 from agent.providers.catalogue import choose, custom
@@ -146,7 +146,7 @@ class Watcher:
 class MemoryLine(Line):
     """A line that answers from memory, for what no HTTP belongs to: each request gets the turn of `answer`.
 
-    `making_s` is the CPU time that the answers themselves took.
+    A body is made into bytes as it would be to be sent. `making_s` is the CPU time that the answers took.
     """
 
     def __init__(self, answer: Callable[[int, JsonObject], Turn], *, context_tokens: int = 128_000) -> None:
@@ -158,6 +158,7 @@ class MemoryLine(Line):
 
     @asynccontextmanager
     async def post(self, body: JsonObject) -> AsyncIterator[Response]:
+        to_bytes(body)
         started_s = time.process_time()
         self.asked += 1
         frames = render(self._answer(self.asked, body), self.asked, Dialect.OPENAI_CHAT)

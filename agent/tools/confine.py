@@ -1,6 +1,9 @@
 """Keep file tools inside the workspace, and away from what is nobody's business."""
 
-from fnmatch import fnmatchcase
+import errno
+import os
+import re
+from fnmatch import translate
 from pathlib import Path, PurePosixPath
 
 from agent.errors import ToolFault
@@ -11,6 +14,7 @@ CLOSED_FILES = (
     ".netrc", ".npmrc", ".pypirc", "keystore.properties", "signing.properties", "secrets.properties",
     "service-account*.json", "credentials*.json",
 )  # fmt: skip
+_CLOSED_NAME = re.compile("|".join(map(translate, CLOSED_FILES)))
 _MADE_FOLDERS = frozenset({"build", ".gradle", ".idea", ".kotlin", ".cxx", "node_modules", "__pycache__"})
 
 
@@ -19,6 +23,7 @@ class Workspace:
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve(strict=True)
+        self._prefix = f"{str(self.root).rstrip('/')}/"
 
     def resolve(self, given: str) -> Path:
         """Give the real place of a path in the workspace.
@@ -35,16 +40,22 @@ class Workspace:
             pure = pure.relative_to(self.root.as_posix())
         if ".." in pure.parts:
             raise ToolFault(f"{given}: `..` is not allowed; give a path relative to the workspace's root")
+        joined = self._prefix + str(pure) if pure.parts else str(self.root)
+        real = os.path.realpath(joined)
         try:
-            real = (self.root / pure).resolve()
-        except (OSError, RuntimeError) as fault:
-            raise ToolFault(f"{given} cannot be followed: {fault}") from fault
-        if not real.is_relative_to(self.root):
-            raise ToolFault(f"{given} is a link that leads out of the workspace")
-        for name in (pure, PurePosixPath(real.relative_to(self.root))):
+            Path(real).stat()
+        except OSError as fault:
+            if fault.errno == errno.ELOOP:
+                raise ToolFault(f"{given} cannot be followed: {fault.strerror}") from fault
+        names = [pure]
+        if real != joined:
+            if real != str(self.root) and not real.startswith(self._prefix):
+                raise ToolFault(f"{given} is a link that leads out of the workspace")
+            names.append(PurePosixPath(real[len(self._prefix) :]))
+        for name in names:
             if is_closed(name):
                 raise ToolFault(f"{given} is closed to tools: version control or secrets lie there")
-        return real
+        return Path(real)
 
     def name(self, path: Path) -> str:
         """Give a path as the model should write it."""
@@ -53,12 +64,21 @@ class Workspace:
 
 def is_closed(path: PurePosixPath) -> bool:
     """Say whether tools must not look into this path, relative to the workspace."""
-    parts = [part.casefold() for part in path.parts]
-    return any(part in _CLOSED_FOLDERS for part in parts) or any(
-        fnmatchcase(parts[-1], pattern) for pattern in (CLOSED_FILES if parts else ())
-    )
+    *folders, name = path.parts or ("",)
+    return is_closed_name(name) or any(part.casefold() in _CLOSED_FOLDERS for part in folders)
+
+
+def is_closed_name(name: str) -> bool:
+    """Say whether tools must not look into a file or folder of this name, wherever it lies."""
+    folded = name.casefold()
+    return folded in _CLOSED_FOLDERS or _CLOSED_NAME.match(folded) is not None
 
 
 def is_made(path: PurePosixPath) -> bool:
     """Say whether a path lies in a folder that builds and editors make anew."""
-    return any(part in _MADE_FOLDERS for part in path.parts)
+    return not _MADE_FOLDERS.isdisjoint(path.parts)
+
+
+def is_made_name(name: str) -> bool:
+    """Say whether a folder of this name is made anew by builds and editors."""
+    return name in _MADE_FOLDERS

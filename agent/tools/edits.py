@@ -32,6 +32,11 @@ class Edits:
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace
         self._folder = folder
+        numbers = [int(kept.name) for kept in folder.glob("[0-9]*")]
+        self._count = max(numbers, default=0)
+        # A process that was killed while it kept a set leaves one without names: it was never made.
+        named = (number for number in sorted(numbers) if (folder / str(number) / "names").is_file())
+        self._names = {number: self._read_names(number) for number in named}
 
     def make(self, changes: list[Change], context: CallContext) -> None:
         """Apply the changes, all of them or, after a fault, none that is not noted."""
@@ -63,8 +68,7 @@ class Edits:
     def undo(self, context: CallContext) -> list[str]:
         """Take back the latest set of changes that still stands; gives the names of its files."""
         number = context.earlier["undoing"] if context.earlier else self._latest()
-        kept = self._folder / str(number)
-        names = (kept / "names").read_text().splitlines()
+        kept, names = self._folder / str(number), self._names[number]
         if (kept / "undone").exists():
             return names
         for name in names:
@@ -78,36 +82,38 @@ class Edits:
         return names
 
     def _latest(self) -> int:
-        standing = [int(kept.name) for kept in self._folder.glob("[0-9]*") if not (kept / "undone").exists()]
-        if not standing:
-            raise ToolFault("there is no change of this run left to undo")
-        return max(standing)
+        for number in reversed(self._names):
+            if not (self._folder / str(number) / "undone").exists():
+                return number
+        raise ToolFault("there is no change of this run left to undo")
 
     def original(self, path: Path) -> bytes | None:
         """Give the file as it was before this run first changed it; its present bytes if it never did."""
         name = self._workspace.name(path)
-        for number in sorted(int(kept.name) for kept in self._folder.glob("[0-9]*")):
-            if name in (self._folder / str(number) / "names").read_text().splitlines():
-                return self._kept(number, name, "before")
-        return _read(path)
+        first = next((number for number, names in self._names.items() if name in names), None)
+        return _read(path) if first is None else self._kept(first, name, "before")
 
     def changed_paths(self) -> list[Path]:
         """Give the files that this run has changed and that are still there."""
-        names: set[str] = set()
-        for names_file in self._folder.glob("[0-9]*/names"):
-            names.update(names_file.read_text().splitlines())
+        names = {name for names in self._names.values() for name in names}
         return [path for name in sorted(names) if (path := self._workspace.resolve(name)).is_file()]
 
     def _keep(self, changes: list[Change]) -> int:
-        number = max((int(kept.name) for kept in self._folder.glob("[0-9]*")), default=0) + 1
-        folder = self._folder / str(number)
+        self._count += 1
+        folder = self._folder / str(self._count)
         folder.mkdir(parents=True, mode=0o700)
         for change in changes:
             for side, data in (("before", change.before), ("after", change.after)):
                 if data is not None:
                     (folder / _kept_name(self._workspace.name(change.path), side)).write_bytes(data)
-        (folder / "names").write_text("\n".join(self._workspace.name(change.path) for change in changes))
-        return number
+        names = [self._workspace.name(change.path) for change in changes]
+        (folder / "names.new").write_text("\n".join(names))
+        (folder / "names.new").replace(folder / "names")
+        self._names[self._count] = names
+        return self._count
+
+    def _read_names(self, number: int) -> list[str]:
+        return (self._folder / str(number) / "names").read_text().split("\n")
 
     def _kept(self, number: int, name: str, side: str) -> bytes | None:
         return _read(self._folder / str(number) / _kept_name(name, side))

@@ -1,14 +1,16 @@
 """Tools that look at and change the files of the workspace."""
 
 import os
+import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from fnmatch import translate
+from operator import attrgetter
+from pathlib import Path
 
 from pydantic import Field
 
 from agent.errors import ToolFault
-from agent.tools.confine import Workspace, is_closed, is_made
+from agent.tools.confine import Workspace, is_closed_name, is_made_name
 from agent.tools.edits import Change, Edits, read_text, split_lines, to_bytes
 from agent.tools.patch import apply_hunks, parse_patch
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
@@ -58,14 +60,26 @@ class UndoEdit(Arguments):
     """Arguments of `undo_edit`."""
 
 
-def walk(workspace: Workspace, start: Path) -> Iterator[PurePosixPath]:
-    """Give the files below a folder, by name, without closed and made ones; links are not followed."""
-    for folder, folders, files in os.walk(start):
-        here = PurePosixPath(Path(folder).relative_to(workspace.root).as_posix())
-        folders[:] = sorted(
-            name for name in folders if not is_closed(here / name) and not is_made(here / name)
-        )
-        yield from (here / name for name in sorted(files) if not is_closed(here / name))
+def walk(workspace: Workspace, start: Path) -> Iterator[str]:
+    """Give the files below a folder, by name, without closed and made ones; links are not followed.
+
+    Paths are relative to the workspace.
+    """
+    root_chars = len(str(workspace.root).rstrip("/")) + 1
+    waiting = [str(start)]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted((each for each in listed if not is_closed_name(each.name)), key=_name)
+        except OSError:  # a folder that is gone or not ours to read has nothing to show
+            continue
+        yield from (each.path[root_chars:] for each in entries if not each.is_dir())
+        folders = (each for each in reversed(entries) if each.is_dir(follow_symlinks=False))
+        waiting += (each.path for each in folders if not is_made_name(each.name))
+
+
+_name = attrgetter("name")
 
 
 class FileTools:
@@ -97,18 +111,13 @@ class FileTools:
         start = self._workspace.resolve(arguments.path)
         if not start.is_dir():
             raise ToolFault(f"{arguments.path} is no folder of the workspace")
-        listed: list[str] = []
-        left_out = 0
-        for path in walk(self._workspace, start):
-            pattern = arguments.pattern
-            if pattern and not (fnmatchcase(path.name, pattern) or fnmatchcase(path.as_posix(), pattern)):
-                continue
-            if len(listed) == _MAX_LISTED:
-                left_out += 1
-                continue
-            listed.append(f"{path}  {(self._workspace.root / path).lstat().st_size} bytes")
-        if left_out:
-            listed.append(f"[{left_out} more; name a folder or a pattern]")
+        fits = re.compile(translate(arguments.pattern or "*")).match
+        found = [path for path in walk(self._workspace, start) if fits(path) or fits(path.rpartition("/")[2])]
+        listed = [
+            f"{path}  {(self._workspace.root / path).lstat().st_size} bytes" for path in found[:_MAX_LISTED]
+        ]
+        if len(found) > _MAX_LISTED:
+            listed.append(f"[{len(found) - _MAX_LISTED} more; name a folder or a pattern]")
         return Output("\n".join(listed) or "[no files]")
 
     async def read_file(self, arguments: ReadFile, context: CallContext) -> Output:
@@ -118,7 +127,9 @@ class FileTools:
         if first > max(1, len(lines)):
             raise ToolFault(f"{arguments.path} has only {len(lines)} lines")
         chosen = lines[first - 1 : first - 1 + arguments.line_count]
-        numbered = [f"{number:>5}  {_clip(line)}" for number, line in enumerate(chosen, start=first)]
+        if max(map(len, chosen), default=0) > _MAX_LINE_CHARS:
+            chosen = [_clip(line) for line in chosen]
+        numbered = [f"{number:>5}  {line}" for number, line in enumerate(chosen, start=first)]
         last = first - 1 + len(chosen)
         if first > 1 or last < len(lines):
             numbered.append(f"[lines {first} to {last} of {len(lines)}]")

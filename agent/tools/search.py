@@ -2,7 +2,7 @@
 
 import shutil
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import anyio
@@ -42,8 +42,7 @@ def search_tools(workspace: Workspace, program: str | None) -> tuple[AnyTool, ..
         if program:
             hits = await _by_ripgrep(program, workspace, arguments)
         else:
-            place = PurePosixPath(start.relative_to(workspace.root))
-            hits = await anyio.to_thread.run_sync(_by_walk, workspace, place, pattern, arguments)
+            hits = await anyio.to_thread.run_sync(_by_walk, workspace, start, pattern, arguments)
         if not hits:
             return Output("[no hits]")
         left_out = len(hits) - arguments.max_hits
@@ -72,11 +71,10 @@ def _compile(pattern: str) -> Any:
         raise ToolFault(f"/{pattern}/ is no regular expression of RE2: {told}") from fault
 
 
-def _by_walk(workspace: Workspace, start: PurePosixPath, pattern: Any, wanted: SearchText) -> list[str]:
-    place = workspace.root / start
+def _by_walk(workspace: Workspace, start: Path, pattern: Any, wanted: SearchText) -> list[str]:
     hits: list[str] = []
-    for path in [start] if place.is_file() else walk(workspace, place):
-        if wanted.glob and not fnmatchcase(path.name, wanted.glob):
+    for path in [workspace.name(start)] if start.is_file() else walk(workspace, start):
+        if wanted.glob and not fnmatchcase(path.rpartition("/")[2], wanted.glob):
             continue
         file = workspace.root / path
         if not file.is_file() or file.is_symlink() or file.stat().st_size > MAX_FILE_BYTES:

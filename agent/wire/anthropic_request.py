@@ -1,6 +1,7 @@
 """Encode requests of Anthropic Messages."""
 
 from agent.message import (
+    ConversationItem,
     Dialect,
     JsonObject,
     Message,
@@ -22,35 +23,63 @@ _LONG_CACHE_S = 3600
 _MARKED_MESSAGES = 2
 
 
-def encode(request: Request) -> JsonObject:
-    """Give the body of a streaming request."""
-    body: JsonObject = {
-        "model": request.model,
-        "max_tokens": request.max_output_tokens or _USUAL_MAX_TOKENS,
-        "messages": _messages(request),
-        "stream": True,
-    }
-    if request.system:
-        body["system"] = [{"type": "text", "text": request.system}]
-    if request.effort is not None:
-        body["output_config"] = {"effort": request.effort}
-    if request.tools:
-        body["tools"] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-            for tool in request.tools
-        ]
-        match request.tool_choice:
-            case "auto":
-                pass
-            case "required":
-                body["tool_choice"] = {"type": "any"}
-            case "none":
-                body["tool_choice"] = {"type": "none"}
-            case name:
-                body["tool_choice"] = {"type": "tool", "name": name}
-    if request.cache_ttl_s is not None:
-        _mark_for_cache(body, request.cache_ttl_s)
-    return finish_body(body, request)
+class AnthropicWriter:
+    """Writes a conversation as turns in alternating roles; `request` says how long call ids are."""
+
+    def __init__(self, request: Request) -> None:
+        self._ids = CallIds(request.call_id_chars)
+        self._messages: list[JsonObject] = []
+
+    def add(self, item: ConversationItem) -> None:
+        """Write the next item."""
+        match item:
+            case UserMessage():
+                self._say("user", [{"type": "text", "text": item.text}] if item.text.strip() else [])
+            case ToolResult():
+                self._say("user", [_result(item, self._ids)])
+            case Message():
+                self._ids.begin(item)
+                self._say("assistant", [block for part in item.parts for block in _blocks(part, self._ids)])
+
+    def _say(self, role: str, blocks: list[JsonObject]) -> None:
+        """Add to the turn of the role, or begin it; a turn's tool results stand before its text."""
+        if blocks and self._messages and self._messages[-1]["role"] == role:
+            # A body that was given out holds the turn as it was, so it is not added to but replaced.
+            blocks = [*self._messages.pop()["content"], *blocks]
+        if blocks:
+            if role == "user":
+                blocks.sort(key=lambda block: block["type"] != "tool_result")
+            self._messages.append({"role": role, "content": blocks})
+
+    def body(self, request: Request) -> JsonObject:
+        """Give the body of a streaming request."""
+        body: JsonObject = {
+            "model": request.model,
+            "max_tokens": request.max_output_tokens or _USUAL_MAX_TOKENS,
+            "messages": list(self._messages),
+            "stream": True,
+        }
+        if request.system:
+            body["system"] = [{"type": "text", "text": request.system}]
+        if request.effort is not None:
+            body["output_config"] = {"effort": request.effort}
+        if request.tools:
+            body["tools"] = [
+                {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+                for tool in request.tools
+            ]
+            match request.tool_choice:
+                case "auto":
+                    pass
+                case "required":
+                    body["tool_choice"] = {"type": "any"}
+                case "none":
+                    body["tool_choice"] = {"type": "none"}
+                case name:
+                    body["tool_choice"] = {"type": "tool", "name": name}
+        if request.cache_ttl_s is not None:
+            _mark_for_cache(body, request.cache_ttl_s)
+        return finish_body(body, request)
 
 
 def _mark_for_cache(body: JsonObject, ttl_s: int) -> None:
@@ -59,36 +88,16 @@ def _mark_for_cache(body: JsonObject, ttl_s: int) -> None:
     The earlier of the two finds what the request before had written.
     """
     mark = {"type": "ephemeral", "ttl": "1h" if ttl_s >= _LONG_CACHE_S else "5m"}
-    turns = [message["content"] for message in body["messages"] if message["role"] == "user"]
-    for blocks in (body.get("system"), *turns[-_MARKED_MESSAGES:]):
-        if blocks:
-            blocks[-1] = {**blocks[-1], "cache_control": mark}
+    messages: list[JsonObject] = body["messages"]
+    if "system" in body:
+        body["system"] = _marked(body["system"], mark)
+    turns = [place for place, message in enumerate(messages) if message["role"] == "user"]
+    for place in turns[-_MARKED_MESSAGES:]:
+        messages[place] = {**messages[place], "content": _marked(messages[place]["content"], mark)}
 
 
-def _messages(request: Request) -> list[JsonObject]:
-    """Give turns in alternating roles; a turn's tool results stand before its text."""
-    messages: list[JsonObject] = []
-    ids = CallIds(request.call_id_chars)
-
-    def add(role: str, blocks: list[JsonObject]) -> None:
-        if blocks and messages and messages[-1]["role"] == role:
-            messages[-1]["content"] += blocks
-        elif blocks:
-            messages.append({"role": role, "content": blocks})
-
-    for item in request.items:
-        match item:
-            case UserMessage():
-                add("user", [{"type": "text", "text": item.text}] if item.text.strip() else [])
-            case ToolResult():
-                add("user", [_result(item, ids)])
-            case Message():
-                ids.begin(item)
-                add("assistant", [block for part in item.parts for block in _blocks(part, ids)])
-    for message in messages:
-        if message["role"] == "user":
-            message["content"].sort(key=lambda block: block["type"] != "tool_result")
-    return messages
+def _marked(blocks: list[JsonObject], mark: JsonObject) -> list[JsonObject]:
+    return [*blocks[:-1], {**blocks[-1], "cache_control": mark}]
 
 
 def _result(result: ToolResult, ids: CallIds) -> JsonObject:

@@ -17,29 +17,61 @@ from agent.wire.request_body import finish_body, own_data, tool_name, visible_te
 _DIALECT = Dialect.GEMINI
 
 
-def encode(request: Request) -> JsonObject:
-    """Give the body of a request; the model's name stands in the address, not here."""
-    body: JsonObject = {"contents": _contents(request.items)}
-    if request.system:
-        body["systemInstruction"] = {"parts": [{"text": request.system}]}
-    settings: JsonObject = {}
-    if request.max_output_tokens is not None:
-        settings["maxOutputTokens"] = request.max_output_tokens
-    if request.effort is not None:
-        is_budget = request.effort.lstrip("-").isdigit()
-        level = {"thinkingBudget": int(request.effort)} if is_budget else {"thinkingLevel": request.effort}
-        settings["thinkingConfig"] = {**level, "includeThoughts": True}
-    if settings:
-        body["generationConfig"] = settings
-    if request.tools:
-        declarations = [
-            {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
-            for tool in request.tools
-        ]
-        body["tools"] = [{"functionDeclarations": declarations}]
-        if request.tool_choice != "auto":
-            body["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
-    return finish_body(body, request)
+class GeminiWriter:
+    """Writes a conversation as turns in alternating roles; ids go back only where the provider gave them."""
+
+    def __init__(self) -> None:
+        self._contents: list[JsonObject] = []
+        self._ids: dict[str, str | None] = {}
+
+    def add(self, item: ConversationItem) -> None:
+        """Write the next item."""
+        match item:
+            case UserMessage():
+                self._say("user", [{"text": item.text}] if item.text else [])
+            case ToolResult():
+                self._say("user", [_response(item, self._ids.get(item.call_id))])
+            case Message():
+                self._ids |= {call.id: call.raw_id for call in item.tool_calls}
+                self._say("model", [encoded for part in item.parts for encoded in _part(part)])
+
+    def _say(self, role: str, parts: list[JsonObject]) -> None:
+        if parts and self._contents and self._contents[-1]["role"] == role:
+            # A body that was given out holds the turn as it was, so it is not added to but replaced.
+            parts = [*self._contents.pop()["parts"], *parts]
+        if parts:
+            self._contents.append({"role": role, "parts": parts})
+
+    def body(self, request: Request) -> JsonObject:
+        """Give the body of a request; the model's name stands in the address, not here."""
+        body: JsonObject = {"contents": list(self._contents)}
+        if request.system:
+            body["systemInstruction"] = {"parts": [{"text": request.system}]}
+        settings: JsonObject = {}
+        if request.max_output_tokens is not None:
+            settings["maxOutputTokens"] = request.max_output_tokens
+        if request.effort is not None:
+            is_budget = request.effort.lstrip("-").isdigit()
+            level = (
+                {"thinkingBudget": int(request.effort)} if is_budget else {"thinkingLevel": request.effort}
+            )
+            settings["thinkingConfig"] = {**level, "includeThoughts": True}
+        if settings:
+            body["generationConfig"] = settings
+        if request.tools:
+            declarations = [
+                {"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters}
+                for tool in request.tools
+            ]
+            body["tools"] = [{"functionDeclarations": declarations}]
+            if request.tool_choice != "auto":
+                body["toolConfig"] = {"functionCallingConfig": _calling(request.tool_choice)}
+        return finish_body(body, request)
+
+
+def _thinking(effort: str) -> JsonObject:
+    is_budget = effort.lstrip("-").isdigit()
+    return {"thinkingBudget": int(effort)} if is_budget else {"thinkingLevel": effort}
 
 
 def _calling(tool_choice: str) -> JsonObject:
@@ -49,29 +81,6 @@ def _calling(tool_choice: str) -> JsonObject:
         case "required":
             return {"mode": "ANY"}
     return {"mode": "ANY", "allowedFunctionNames": [tool_choice]}
-
-
-def _contents(items: tuple[ConversationItem, ...]) -> list[JsonObject]:
-    """Give turns in alternating roles; ids go back only where the provider gave them."""
-    contents: list[JsonObject] = []
-    ids: dict[str, str | None] = {}
-
-    def add(role: str, parts: list[JsonObject]) -> None:
-        if parts and contents and contents[-1]["role"] == role:
-            contents[-1]["parts"] += parts
-        elif parts:
-            contents.append({"role": role, "parts": parts})
-
-    for item in items:
-        match item:
-            case UserMessage():
-                add("user", [{"text": item.text}] if item.text else [])
-            case ToolResult():
-                add("user", [_response(item, ids.get(item.call_id))])
-            case Message():
-                ids |= {call.id: call.raw_id for call in item.tool_calls}
-                add("model", [encoded for part in item.parts for encoded in _part(part)])
-    return contents
 
 
 def _response(result: ToolResult, call_id: str | None) -> JsonObject:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from agent.message import (
+    ConversationItem,
     Dialect,
     JsonObject,
     Message,
@@ -18,50 +19,57 @@ from agent.wire.request_body import arguments_text, finish_body, own_data, tool_
 _DIALECT = Dialect.OPENAI_CHAT
 
 
-def encode(request: Request) -> JsonObject:
-    """Give the body of a streaming request."""
-    body: JsonObject = {
-        "model": request.model,
-        "messages": _messages(request),
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
-    if request.max_output_tokens is not None:
-        body[request.max_tokens_field] = request.max_output_tokens
-    if request.effort is not None:
-        body["reasoning_effort"] = request.effort
-    if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                },
-            }
-            for tool in request.tools
-        ]
-        if request.tool_choice in ("required", "none"):
-            body["tool_choice"] = request.tool_choice
-        elif request.tool_choice != "auto":
-            body["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice}}
-    return finish_body(body, request)
+class ChatWriter:
+    """Writes a conversation as messages; `request` says what of them goes back, and how."""
 
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._ids = CallIds(request.call_id_chars)
+        self._messages: list[JsonObject] = []
 
-def _messages(request: Request) -> list[JsonObject]:
-    messages: list[JsonObject] = [{"role": "system", "content": request.system}] if request.system else []
-    ids = CallIds(request.call_id_chars)
-    for item in request.items:
+    def add(self, item: ConversationItem) -> None:
+        """Write the next item."""
         match item:
             case UserMessage():
-                messages.append({"role": "user", "content": item.text})
+                self._messages.append({"role": "user", "content": item.text})
             case ToolResult():
-                messages.append({"role": "tool", "tool_call_id": ids.of(item), "content": item.content})
+                self._messages.append(
+                    {"role": "tool", "tool_call_id": self._ids.of(item), "content": item.content}
+                )
             case Message():
-                ids.begin(item)
-                messages += _assistant(item, request, ids)
-    return messages
+                self._ids.begin(item)
+                self._messages += _assistant(item, self._request, self._ids)
+
+    def body(self, request: Request) -> JsonObject:
+        """Give the body of a streaming request."""
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        body: JsonObject = {
+            "model": request.model,
+            "messages": [*system, *self._messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        if request.max_output_tokens is not None:
+            body[request.max_tokens_field] = request.max_output_tokens
+        if request.effort is not None:
+            body["reasoning_effort"] = request.effort
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": tool.parameters,
+                    },
+                }
+                for tool in request.tools
+            ]
+            if request.tool_choice in ("required", "none"):
+                body["tool_choice"] = request.tool_choice
+            elif request.tool_choice != "auto":
+                body["tool_choice"] = {"type": "function", "function": {"name": request.tool_choice}}
+        return finish_body(body, request)
 
 
 def _assistant(message: Message, request: Request, ids: CallIds) -> list[JsonObject]:

@@ -1,6 +1,7 @@
 """Encode requests of OpenAI Responses, without state at the provider."""
 
 from agent.message import (
+    ConversationItem,
     Dialect,
     JsonObject,
     Message,
@@ -17,55 +18,60 @@ from agent.wire.request_body import arguments_text, finish_body, own_data, tool_
 _DIALECT = Dialect.OPENAI_RESPONSES
 
 
-def encode(request: Request) -> JsonObject:
-    """Give the body of a streaming request; encrypted reasoning is asked for, to be sent back."""
-    body: JsonObject = {
-        "model": request.model,
-        "input": _input(request),
-        "stream": True,
-        "store": False,
-        "include": ["reasoning.encrypted_content"],
-    }
-    if request.system:
-        body["instructions"] = request.system
-    if request.max_output_tokens is not None:
-        body["max_output_tokens"] = request.max_output_tokens
-    if request.effort is not None:
-        body["reasoning"] = {"effort": request.effort, "summary": "auto"}
-    if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters,
-                "strict": False,
-            }
-            for tool in request.tools
-        ]
-        if request.tool_choice in ("required", "none"):
-            body["tool_choice"] = request.tool_choice
-        elif request.tool_choice != "auto":
-            body["tool_choice"] = {"type": "function", "name": request.tool_choice}
-    return finish_body(body, request)
+class ResponsesWriter:
+    """Writes a conversation as input items; `request` says how long call ids are."""
 
+    def __init__(self, request: Request) -> None:
+        self._ids = CallIds(request.call_id_chars)
+        self._custom: set[str] = set()
+        self._input: list[JsonObject] = []
 
-def _input(request: Request) -> list[JsonObject]:
-    items: list[JsonObject] = []
-    ids = CallIds(request.call_id_chars)
-    custom: set[str] = set()
-    for item in request.items:
+    def add(self, item: ConversationItem) -> None:
+        """Write the next item."""
+        ids = self._ids
         match item:
             case UserMessage():
-                items.append({"role": "user", "content": item.text})
+                self._input.append({"role": "user", "content": item.text})
             case ToolResult():
-                kind = "custom_tool_call_output" if ids.of(item) in custom else "function_call_output"
-                items.append({"type": kind, "call_id": ids.of(item), "output": item.content})
+                is_custom = ids.of(item) in self._custom
+                kind = "custom_tool_call_output" if is_custom else "function_call_output"
+                self._input.append({"type": kind, "call_id": ids.of(item), "output": item.content})
             case Message():
                 ids.begin(item)
-                custom |= {ids.of(call) for call in item.tool_calls if _is_custom(call)}
-                items += [encoded for part in item.parts for encoded in _part(part, ids)]
-    return items
+                self._custom |= {ids.of(call) for call in item.tool_calls if _is_custom(call)}
+                self._input += [encoded for part in item.parts for encoded in _part(part, ids)]
+
+    def body(self, request: Request) -> JsonObject:
+        """Give the body of a streaming request; encrypted reasoning is asked for, to be sent back."""
+        body: JsonObject = {
+            "model": request.model,
+            "input": list(self._input),
+            "stream": True,
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.max_output_tokens is not None:
+            body["max_output_tokens"] = request.max_output_tokens
+        if request.effort is not None:
+            body["reasoning"] = {"effort": request.effort, "summary": "auto"}
+        if request.tools:
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": False,
+                }
+                for tool in request.tools
+            ]
+            if request.tool_choice in ("required", "none"):
+                body["tool_choice"] = request.tool_choice
+            elif request.tool_choice != "auto":
+                body["tool_choice"] = {"type": "function", "name": request.tool_choice}
+        return finish_body(body, request)
 
 
 def _part(part: TextPart | ReasoningPart | ToolCall, ids: CallIds) -> list[JsonObject]:

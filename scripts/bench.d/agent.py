@@ -48,7 +48,7 @@ def turn_of(asked: int, turns: int, size_bytes: int) -> Turn:
 class Figures:
     turns: int
     own_ms_per_turn: float
-    first_ms: float
+    second_ms: float
     last_ms: float
     growth_mib: float
 
@@ -83,7 +83,7 @@ async def measure(turns: int, folder: Path) -> Figures:
     return Figures(
         turns=turns,
         own_ms_per_turn=own_s * 1000 / turns,
-        first_ms=(marks[tenth][0] - marks[0][0]) * 1000 / tenth,
+        second_ms=(marks[2 * tenth][0] - marks[tenth][0]) * 1000 / tenth,
         last_ms=(marks[-1][0] - marks[-1 - tenth][0]) * 1000 / tenth,
         growth_mib=marks[-1][1] - marks[len(marks) // 2][1],
     )
@@ -98,7 +98,7 @@ def main() -> int:
         figures = anyio.run(measure, options.turns, Path(folder))
     print(f"{figures.turns} turns with 2.25 tool calls each, conversation folded as it grows")
     print(f"own CPU time per turn  {figures.own_ms_per_turn:6.2f} ms   (limit {LIMIT_MS} ms)")
-    print(f"  in the first tenth   {figures.first_ms:6.2f} ms")
+    print(f"  in the second tenth  {figures.second_ms:6.2f} ms   (in the first the conversation still grows)")
     print(f"  in the last tenth    {figures.last_ms:6.2f} ms")
     print(f"memory, second half    {figures.growth_mib:+6.1f} MiB  (limit {LIMIT_GROWTH_MIB} MiB)")
     is_good = figures.own_ms_per_turn < LIMIT_MS and figures.growth_mib < LIMIT_GROWTH_MIB

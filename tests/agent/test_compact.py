@@ -84,3 +84,22 @@ def test_no_fold_parts_a_call_from_its_result_or_makes_things_longer(
         assert is_whole(folded)
         assert estimate_tokens(folded) < estimate_tokens(items)
         assert folded[0] == items[0]
+
+
+@given(
+    kinds=st.lists(st.sampled_from(["read_file", "build_gradle_project", "say"]), max_size=60),
+    used=st.integers(80, 400),
+    size=st.integers(0, 3000),
+)
+def test_a_fold_comes_down_to_half_or_takes_all_it_may(kinds: list[str], used: int, size: int) -> None:
+    items: list[ConversationItem] = [UserMessage("fix the app")]
+    for number, kind in enumerate(kinds):
+        items += [UserMessage(f"word {number}")] if kind == "say" else turn(number, kind, size)
+    fold = plan_fold(tuple(items), used_tokens=used, allowed_tokens=100)
+    if fold is None:
+        return
+    before, after = estimate_tokens(items), estimate_tokens(apply_fold(tuple(items), fold))
+    starts = [position for position, item in enumerate(items) if isinstance(item, Message)]
+    can_fold_more = len(starts) > 4 and fold.turns_before < starts[-4]
+    assert after < before
+    assert after <= before * 50 / used + 50 or not can_fold_more

@@ -362,3 +362,12 @@ async def test_a_provider_that_finds_the_conversation_too_long_gets_it_folded(tm
     result, watcher = await in_memory(MemoryLine(answer), tmp_path, Budget())
     assert result.reason is StopReason.ANSWERED
     assert len(watcher.of(Compacted)) == 1
+
+
+async def test_a_file_that_is_not_in_utf8_can_be_shown_to_the_model(tmp_path: Path) -> None:
+    workspace = make_workspace(tmp_path / "w", broken=False)
+    (workspace / MAIN).write_bytes(b"// caf\xe9\nclass Main {}\n")
+    turns = (Turn(calls=(READ,)), Turn(expects=told("read_file", "// caf\ufffd"), text="Seen."))
+    async with equipped(script(*turns), tmp_path) as (equipment, server):
+        result = await run("look", workspace, equipment, run_id="r1")
+    assert (result.reason, result.text, server.mismatches) == (StopReason.ANSWERED, "Seen.", [])

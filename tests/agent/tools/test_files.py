@@ -100,6 +100,35 @@ async def test_listing_leaves_out_what_builds_make_and_what_is_closed(desk: Desk
     assert (await desk.call("list_files", pattern="A.*")).text == "app/src/A.kt  1 bytes"
 
 
+async def test_links_to_folders_are_neither_listed_nor_followed(desk: Desk) -> None:
+    desk.write("a/one.kt", "1")
+    (desk.root / "again").symlink_to("a")
+    (desk.root / "two.kt").symlink_to("a/one.kt")
+    listed = (await desk.call("list_files", pattern="*.kt")).text
+    assert [line.split()[0] for line in listed.splitlines()] == ["two.kt", "a/one.kt"]
+    assert (await desk.call("list_files", path="again")).text.startswith("a/one.kt  1 bytes")
+
+
+async def test_a_link_that_leads_to_itself_is_refused(desk: Desk) -> None:
+    (desk.root / "loop").symlink_to("loop")
+    with pytest.raises(ToolFault, match="cannot be followed"):
+        await desk.call("write_file", path="loop", content="x")
+
+
+async def test_what_a_killed_process_had_only_half_kept_is_no_change(desk: Desk) -> None:
+    path = desk.write("a.txt", "one\n")
+    await desk.call("edit_file", path="a.txt", old="one", new="two")
+    half_kept = desk.root.parent / "run/edits/2"
+    half_kept.mkdir()
+    again = Edits(Workspace(desk.root), half_kept.parent)
+    assert (again.original(path), again.changed_paths()) == (b"one\n", [path])
+    desk.tools = {tool.name: tool for tool in FileTools(Workspace(desk.root), again).tools()}
+    await desk.call("edit_file", path="a.txt", old="two", new="three")
+    await desk.call("undo_edit")
+    await desk.call("undo_edit")
+    assert path.read_text() == "one\n"
+
+
 async def test_an_edit_replaces_a_text_that_stands_once(desk: Desk) -> None:
     path = desk.write("a.kt", "fun a() = 1\nfun b() = 2\n")
     output = await desk.call("edit_file", path="a.kt", old="= 2", new="= 3")

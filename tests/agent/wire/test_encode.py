@@ -2,9 +2,12 @@
 
 import json
 import re
+from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent.message import (
     ConversationItem,
@@ -20,7 +23,7 @@ from agent.message import (
     ToolSpec,
     UserMessage,
 )
-from agent.wire import encode
+from agent.wire import Encoder, encode
 from tests.agent.wire.bodies import Case, load_cases, read
 from tests.agent.wire.streams import Spoken, SpokenCall, write
 
@@ -330,3 +333,28 @@ def test_every_message_can_go_back_in_every_dialect(case: Case) -> None:
             name = {"openai-chat": "tool_call_id", "anthropic": "tool_use_id"}.get(dialect, "call_id")
             ids = re.findall(rf'"{name}": "([^"]+)", "(?:content|output)": "result', text)
             assert len(set(ids)) == len(ids) == 2 * len(message.tool_calls)
+
+
+def items_of(number: int) -> list[ConversationItem]:
+    """Give a word of the person (even), or a message of some dialect with its results (odd)."""
+    if number % 2 == 0:
+        return [UserMessage(f"say {number}" if number % 4 else " ")]
+    message = read(list(Dialect)[number % 4], [write(list(Dialect)[number % 4], SPOKEN)])
+    return [message, *results_of(message)]
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@given(numbers=st.lists(st.integers(0, 7), max_size=6), folds_at=st.integers(1, 6), cache=st.booleans())
+def test_what_is_kept_of_a_conversation_is_what_writing_it_anew_gives(
+    dialect: Dialect, numbers: list[int], folds_at: int, cache: bool
+) -> None:
+    items: list[ConversationItem] = []
+    encoder, given_out = Encoder(dialect), []
+    for step, number in enumerate(numbers):
+        items = [UserMessage("folded")] if step == folds_at else items
+        items += items_of(number)
+        how = {"cache_ttl_s": 300 if cache else None, "echo_reasoning": "reasoning" if step > 4 else None}
+        body = encoder.encode(ask(*items, **how))
+        assert body == encode(dialect, ask(*items, **how))
+        given_out.append((body, deepcopy(body)))
+    assert all(body == then for body, then in given_out)
