@@ -1,7 +1,7 @@
 """Puts the service together. Every resource is opened and closed by the lifespan of one app."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 
 import anyio
 from fastapi import FastAPI
@@ -27,6 +27,7 @@ from orchestrator.store.artifacts import open_artifact_store
 from orchestrator.store.database import Database, sqlite_url
 from orchestrator.store.logs import LogBook
 from orchestrator.store.workspaces import WorkspaceStore
+from orchestrator.telemetry import OFF, make_telemetry
 
 TITLE = "Pocketbuild"
 VERSION = "0.1.0"
@@ -39,10 +40,12 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
     """
     database = Database(database_url(settings))
     metrics = Metrics()
+    telemetry = make_telemetry() if settings.telemetry else None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with (
+            nullcontext() if telemetry is None else telemetry.sending(),
             open_service(settings, database, open_phone, metrics) as service,
             anyio.create_task_group() as tasks,
         ):
@@ -60,7 +63,7 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         version=VERSION,
         summary="Build Android projects on phones, offline.",
         lifespan=lifespan,
-        telemetry={"tracing": settings.telemetry, "metrics": settings.telemetry},
+        telemetry=OFF if telemetry is None else telemetry.config,
         generate_unique_id_function=lambda route: route.name,
     )
     openapi.register(app)
