@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, utils
 from cryptography.x509.oid import NameOID
 
-from builder_bridge.adb.waiting import beside
+from builder_bridge.adb.waiting import Signal, beside
 
 MODERN = "shell_v2,cmd,stat_v2,ls_v2,sendrecv_v2,delayed_ack"
 ANDROID_9 = "shell_v2,cmd,stat_v2"
@@ -61,11 +61,16 @@ class FakePhone:
     fail_text: str = "No space left on device"
     claims_bytes: int | None = None
     """Tell this as the size of every file, whatever it is."""
+    window_bytes: int = WINDOW_BYTES
+    acknowledges_every_bytes: int = 1
+    """Acknowledge what was taken in portions of so many bytes at least."""
     takes_nothing: bool = False
     """Answer the greeting and then no packet any more."""
     port: int = 0
     connections: int = 0
     services: list[str] = field(default_factory=list)
+    was_asked: Signal = field(default_factory=Signal)
+    """Tells of each new one among `services`."""
 
     @property
     def address(self) -> str:
@@ -124,6 +129,7 @@ class _Connection:
                     self.last_id += 1
                     name = payload.rstrip(b"\0").decode()
                     self.phone.services.append(name)
+                    self.phone.was_asked.notify()
                     service = _Service(self, self.last_id, arg0, arg1)
                     run = service.find(name)
                     if run is None:
@@ -132,7 +138,7 @@ class _Connection:
                         await self.send(b"CLSE", 0, arg0)
                         continue
                     self.streams[self.last_id] = service
-                    await service.grant(WINDOW_BYTES)
+                    await service.grant(self.phone.window_bytes)
                     tasks.start_soon(service.live, run)
                 elif arg1 in self.streams:
                     await self.streams[arg1].take(command, payload)
@@ -248,7 +254,8 @@ class _Service:
     async def shell(self, command: str) -> None:
         if command == "getprop ro.serialno":
             command = f"echo {self.phone.serial}"
-        process = await anyio.open_process(["sh", "-c", command], stdin=subprocess.PIPE)
+        with anyio.CancelScope(shield=True):  # given up half-way, asyncio would leave the pipes open
+            process = await anyio.open_process(["sh", "-c", command], stdin=subprocess.PIPE)
         try:
             async with anyio.create_task_group() as tasks:
                 async with anyio.create_task_group() as outputs:
@@ -360,10 +367,14 @@ class _Arrivals(anyio.abc.ByteReceiveStream):
 
     def __init__(self, service: _Service) -> None:
         self.service = service
+        self.ungranted_bytes = 0
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         data = await self.service.arrived.receive()
-        await self.service.grant(len(data))
+        self.ungranted_bytes += len(data)
+        if self.ungranted_bytes >= self.service.phone.acknowledges_every_bytes:
+            await self.service.grant(self.ungranted_bytes)
+            self.ungranted_bytes = 0
         return data
 
     async def aclose(self) -> None:

@@ -5,6 +5,7 @@ a packet's header and its payload are transfers of their own, and a read must as
 """
 
 import struct
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,7 +57,11 @@ class BlockingWire:
             raise ConnectionResetError(f"{self.name} ended in the middle of a packet")
         return header + payload
 
-    async def send(self, buffers: list[Buffer]) -> None:
+    def send_now(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
+        """Send nothing: each transfer may block."""
+        return buffers
+
+    async def send(self, buffers: Sequence[Buffer]) -> None:
         """Send each buffer as a transfer of its own."""
         for buffer in buffers:
             unsent = memoryview(buffer)

@@ -7,7 +7,7 @@ come for an interval does the watcher ask for a service that does not exist; eac
 this refusal, is a sign of life, and the third one missed ends the connection.
 """
 
-from collections import deque
+from collections.abc import Sequence
 
 import anyio
 import structlog
@@ -27,8 +27,9 @@ from builder_bridge.adb.greeting import Greeting
 from builder_bridge.adb.link import AdbStream
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.protocol import WINDOW_BYTES, AdbProtocol
-from builder_bridge.adb.waiting import Signal
-from builder_bridge.errors import BridgeError, PhoneLost, ProtocolFault, ServiceRefused, StreamEnded
+from builder_bridge.adb.waiting import Signal, beside
+from builder_bridge.adb.wire_stream import WireStream
+from builder_bridge.errors import BridgeError, PhoneLost, ProtocolFault, ServiceRefused
 
 log = structlog.get_logger()
 
@@ -40,60 +41,15 @@ SMALL_BYTES = 256
 BURST_S = 0.001
 """Small answers that follow each other faster than this, as those to thousands of files do, are
 taken in lots; a single one is taken at once."""
+LEAST_IN_FLIGHT_BYTES = 2 << 20
+FASTEST_BYTES_PER_S = 2e9
+"""So much is sent ahead of the phone's acknowledgements that a line of this speed would stay full.
+
+On a quick line more than that would only wait in memory: adbd takes bytes that are still in the
+processor's cache with two thirds of the work that it has with 32 MiB waiting."""
+LONGEST_ACKNOWLEDGEMENT_S = 0.05
 OUTPUT_HIGH_WATER_BYTES = 2 << 20
 """A sender waits while more than this lies unsent; keeps the wire full and memory small."""
-
-
-def take_bytes(buffers: deque[memoryview], limit_bytes: int) -> list[memoryview]:
-    """Take views of at most `limit_bytes` together from the queue's front, uncopied."""
-    taken = list[memoryview]()
-    while buffers and limit_bytes:
-        view = buffers.popleft()
-        if len(view) > limit_bytes:
-            buffers.appendleft(view[limit_bytes:])
-            view = view[:limit_bytes]
-        taken.append(view)
-        limit_bytes -= len(view)
-    return taken
-
-
-class _Stream:
-    """One stream of a `WireConnection`."""
-
-    def __init__(self, connection: "WireConnection", stream_id: int) -> None:
-        self._connection = connection
-        self.stream_id = stream_id
-        self.inbox = deque[memoryview]()
-        self.is_opened = False
-        self.is_ended = False
-        self.changed = Signal()
-
-    async def receive(self) -> Buffer:
-        while not self.inbox:
-            if self.is_ended:
-                return b""
-            self._connection.check()
-            await self.changed.wait()
-        data = self.inbox.popleft()
-        self._connection.consume(self.stream_id, len(data))
-        return data
-
-    async def send(self, *buffers: Buffer) -> None:
-        waiting = deque(memoryview(buffer) for buffer in buffers if len(buffer))
-        while waiting:
-            self._connection.check()
-            if self.is_ended:
-                raise StreamEnded("The phone ended the stream while bytes were being sent to it.")
-            room = self._connection.writable_bytes(self.stream_id)
-            if not room:
-                await self.changed.wait()
-            elif not self._connection.has_output_room:
-                await self._connection.drained.wait()
-            else:
-                self._connection.write(self.stream_id, take_bytes(waiting, room))
-
-    async def close(self) -> None:
-        self._connection.close_stream(self.stream_id)
 
 
 class WireConnection:
@@ -103,11 +59,15 @@ class WireConnection:
         self._wire = greeting.wire
         self._protocol = protocol
         self._banner = greeting.banner
-        self._streams: dict[int, _Stream] = {}
+        self._streams: dict[int, WireStream] = {}
         self._output_waiting = Signal()
+        self._unsent: Sequence[Buffer] = ()
+        self._may_send_now = True
         self._fault: BridgeError | None = None
         self._has_heard = True
+        self._round_trip_s = float("inf")
         self.drained = Signal()
+        self.paused = Signal()
         self.line_bytes_per_s: float | None = None
         self.key_fingerprint = greeting.key_fingerprint
         self.serial = greeting.wire.name
@@ -125,20 +85,20 @@ class WireConnection:
     async def open(self, service: str, *, window_bytes: int = WINDOW_BYTES) -> AdbStream:
         """Open a stream and wait until the phone has taken or refused it."""
         self.check()
-        stream = _Stream(self, self._protocol.open(service, window_bytes))
+        asked_at = anyio.current_time()
+        stream = WireStream(self, self._protocol.open(service, window_bytes))
         self._streams[stream.stream_id] = stream
-        self._output_waiting.notify()
+        self._send_now()
         try:
-            while not stream.is_opened:
-                self.check()
-                if stream.is_ended:
-                    raise ServiceRefused(
-                        f"The phone refused the service {service.partition(':')[0]}.", serial=self.serial
-                    )
-                await stream.changed.wait()
+            if not await stream.opened():
+                name = service.partition(":")[0]
+                raise ServiceRefused(f"The phone refused the service {name}.", serial=self.serial)
         except BaseException:
             self.close_stream(stream.stream_id)
             raise
+        self._round_trip_s = min(self._round_trip_s, anyio.current_time() - asked_at)
+        useful_bytes = int(FASTEST_BYTES_PER_S * self._round_trip_s)
+        stream.limit_in_flight(max(LEAST_IN_FLIGHT_BYTES, useful_bytes))
         return stream
 
     def check(self) -> None:
@@ -152,26 +112,29 @@ class WireConnection:
         return self._protocol.output_bytes < OUTPUT_HIGH_WATER_BYTES
 
     def writable_bytes(self, stream_id: int) -> int:
-        """Tell how much the phone's credit allows to send."""
+        """Tell how much may be sent in one packet."""
         return self._protocol.writable_bytes(stream_id)
 
+    def limit_in_flight(self, stream_id: int, size_bytes: int) -> None:
+        """Let no more than about so many bytes of a stream be under way."""
+        self._protocol.limit_in_flight(stream_id, size_bytes)
+
     def write(self, stream_id: int, buffers: list[memoryview]) -> None:
-        """Queue a packet."""
+        """Send a packet, or queue it."""
         self._protocol.write(stream_id, buffers)
-        self._output_waiting.notify()
+        self._send_now()
 
     def consume(self, stream_id: int, size_bytes: int) -> None:
         """Grant the phone the credit of bytes that were taken."""
         self._protocol.consume(stream_id, size_bytes)
-        self._wake_writer()
+        self._send_now()
 
     def close_stream(self, stream_id: int) -> None:
         """End a stream, without waiting for anything."""
         if stream := self._streams.pop(stream_id, None):
-            stream.is_ended = True
-            stream.changed.notify()
+            stream.end()
         self._protocol.close(stream_id)
-        self._wake_writer()
+        self._send_now()
 
     async def read(self) -> None:
         """Own the wire's reading half until it ends."""
@@ -183,7 +146,7 @@ class WireConnection:
                 for event in self._protocol.feed(data):
                     self._dispatch(event)
                     is_small = is_small and isinstance(event, StreamData)  # credit is never kept waiting
-                self._wake_writer()
+                self._send_now()
                 if is_small:
                     now, before_at = anyio.current_time(), small_before_at
                     small_before_at = now
@@ -196,55 +159,74 @@ class WireConnection:
             self._end(fault)
 
     async def write_out(self) -> None:
-        """Own the wire's writing half until it ends."""
+        """Own the wire's writing half, for what cannot go at once, until it ends."""
         try:
             while True:
-                if output := self._protocol.take_output():
-                    await self._wire.send(output)
-                    self.drained.notify()
-                else:
+                while not self._unsent:
                     await self._output_waiting.wait()
+                self._may_send_now = False
+                await self._wire.send(self._unsent)
+                self._unsent, self._may_send_now = (), True
+                self.drained.notify()
+                self._send_now()
         except OSError as error:
             self._end(PhoneLost(f"{self._wire.name} was lost: {error.strerror or error}."))
+        finally:
+            self._may_send_now = False
 
     async def watch(self, interval_s: float) -> None:
-        """Ask for a sign of life whenever an interval passed without one."""
+        """Ask for a sign of life whenever an interval passed without one; ease senders that are held up."""
         unanswered = 0
-        while self._has_heard or unanswered < MISSES_ALLOWED:
-            if self._has_heard:
-                unanswered = 0
-            else:
-                unanswered += 1
-                self._protocol.open(PING_SERVICE)
-                self._output_waiting.notify()
-            self._has_heard = False
-            await anyio.sleep(interval_s)
+        async with beside(self._ease):
+            while self._has_heard or unanswered < MISSES_ALLOWED:
+                if self._has_heard:
+                    unanswered = 0
+                else:
+                    unanswered += 1
+                    self._protocol.open(PING_SERVICE)
+                    self._send_now()
+                self._has_heard = False
+                await anyio.sleep(interval_s)
         silent_s = interval_s * (MISSES_ALLOWED + 1)
         self._end(PhoneLost(f"{self._wire.name} has been silent for {silent_s:.0f} s, pings included."))
 
-    def _wake_writer(self) -> None:
-        if self._protocol.output_bytes:
+    async def _ease(self) -> None:
+        """Let more be in flight to a phone that acknowledges rarely, lest each wait for the other."""
+        while True:
+            await self.paused.wait()
+            held_up = [(stream, stream.pauses) for stream in self._streams.values() if stream.is_paused]
+            await anyio.sleep(LONGEST_ACKNOWLEDGEMENT_S)
+            for stream, pauses in held_up:
+                if stream.is_paused and stream.pauses == pauses:
+                    stream.ease()
+
+    def _send_now(self) -> None:
+        """Send what waits; where that would take time, leave it to the writer."""
+        if self._unsent or not self._may_send_now or not self._protocol.output_bytes:
+            return
+        try:
+            self._unsent = self._wire.send_now(self._protocol.take_output())
+        except OSError as error:
+            self._end(PhoneLost(f"{self._wire.name} was lost: {error.strerror or error}."))
+        if self._unsent:
             self._output_waiting.notify()
 
     def _dispatch(self, event: Event) -> None:
         match event:
             case StreamData(stream_id, data):
                 if stream := self._streams.get(stream_id):
-                    stream.inbox.append(data)
-                    stream.changed.notify()
+                    stream.take_data(data)
             case StreamWritable(stream_id):
                 if stream := self._streams.get(stream_id):
-                    stream.changed.notify()
+                    stream.take_credit()
             case StreamOpened(stream_id):
                 if stream := self._streams.get(stream_id):
-                    stream.is_opened = True
-                    stream.changed.notify()
+                    stream.take_opening()
                 else:
                     self._protocol.close(stream_id)
             case StreamClosed(stream_id):
                 if stream := self._streams.pop(stream_id, None):
-                    stream.is_ended = True
-                    stream.changed.notify()
+                    stream.end()
             case Connected() | AuthWanted() | TlsWanted():
                 raise ProtocolFault("The phone greeted anew in the middle of a connection.")
 
@@ -253,4 +235,4 @@ class WireConnection:
         log.info("connection.was_lost", serial=self.serial, reason=str(fault))
         self.drained.notify()
         for stream in self._streams.values():
-            stream.changed.notify()
+            stream.wake()

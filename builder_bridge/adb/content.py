@@ -2,13 +2,16 @@
 
 import os
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path, PurePosixPath
 
 import anyio
 
 from builder_bridge.adb.compression import SAMPLE_BYTES, Algorithm, gives_in, is_packed
+from builder_bridge.adb.file_blocks import FileBlocks
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import BLOCK_BYTES, CHUNK_BYTES, encode_chunks, encode_done, encode_send
 
@@ -54,11 +57,38 @@ class Encoder:
         """Read and encode each file of at most one chunk whole; None for one that must be streamed."""
         return [self._encode_small(file) for file in files]
 
-    async def encode(self, file: PushFile) -> AsyncIterator[list[Buffer]]:
-        """Encode a file of any size, in portions."""
+    def encode(self, file: PushFile) -> AsyncGenerator[list[Buffer]]:
+        """Encode a file of any size, in portions. Iterating raises `OSError`; close it after."""
+        match file.source:
+            case Path() as path:
+                return self._encode_path(file, path)
+            case bytes() | bytearray() | memoryview() as data:
+                return self._encode_blocks(file, _cut(data))
+            case blocks:
+                return self._encode_blocks(file, blocks)
+
+    async def _encode_path(self, file: PushFile, path: Path) -> AsyncGenerator[list[Buffer]]:
+        opened = await anyio.to_thread.run_sync(lambda: path.open("rb", buffering=0))
+        with opened:
+            if self.algorithm:
+                beginning = await anyio.to_thread.run_sync(os.pread, opened.fileno(), SAMPLE_BYTES, 0)
+                if self._algorithm_for(file, beginning):
+                    async with aclosing(self._encode_blocks(file, _read_blocks(opened))) as portions:
+                        async for portion in portions:
+                            yield portion
+                    return
+            blocks = FileBlocks(opened.fileno())
+            yield [encode_send(file.destination, file.mode, self.plain_flag), await blocks.take()]
+            while block := await blocks.take():
+                yield [block]
+            yield [encode_done(_mtime_s(file))]
+
+    async def _encode_blocks(
+        self, file: PushFile, blocks: AsyncIterable[Buffer]
+    ) -> AsyncGenerator[list[Buffer]]:
         compressor = None
         is_first = True
-        async for block in _read_blocks(file.source):
+        async for block in blocks:
             portion = list[Buffer]()
             if is_first:
                 is_first = False
@@ -115,16 +145,11 @@ def _read_beginning(path: Path) -> tuple[bytes, int]:
         os.close(descriptor)
 
 
-async def _read_blocks(content: Content) -> AsyncIterator[Buffer]:
-    match content:
-        case Path():
-            file = await anyio.to_thread.run_sync(lambda: content.open("rb", buffering=0))
-            with file:
-                while block := await anyio.to_thread.run_sync(file.read, READ_BYTES):
-                    yield block
-        case bytes() | bytearray() | memoryview():
-            for start in range(0, len(content), READ_BYTES):
-                yield memoryview(content)[start : start + READ_BYTES]
-        case _:
-            async for block in content:
-                yield block
+async def _cut(data: Buffer) -> AsyncIterator[Buffer]:
+    for start in range(0, len(data), BLOCK_BYTES):
+        yield memoryview(data)[start : start + BLOCK_BYTES]
+
+
+async def _read_blocks(opened: FileIO) -> AsyncIterator[Buffer]:
+    while block := await anyio.to_thread.run_sync(opened.read, READ_BYTES):
+        yield block

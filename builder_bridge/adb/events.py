@@ -2,6 +2,20 @@
 
 from dataclasses import dataclass
 
+FEATURES = (
+    "shell_v2",
+    "cmd",
+    "stat_v2",
+    "ls_v2",
+    "fixed_push_mkdir",
+    "sendrecv_v2",
+    "sendrecv_v2_brotli",
+    "sendrecv_v2_lz4",
+    "sendrecv_v2_zstd",
+    "delayed_ack",
+)
+"""What this host understands; only what both sides name is in force."""
+
 
 @dataclass(frozen=True, slots=True)
 class Banner:

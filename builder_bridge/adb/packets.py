@@ -6,6 +6,7 @@ packet may arrive in any number of parts. Only where byte sums are checked is it
 """
 
 import struct
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -55,6 +56,27 @@ def encode_packet(command: int, arg0: int, arg1: int, *payload: Buffer, with_sum
     byte_sum = sum(map(sum, payload)) & 0xFFFFFFFF if with_sum else 0
     header = HEADER.pack(command, arg0, arg1, size_bytes, byte_sum, command ^ 0xFFFFFFFF)
     return [header, *payload]
+
+
+def take_bytes(buffers: deque[memoryview], limit_bytes: int) -> list[memoryview]:
+    """Take views of at most `limit_bytes` together from the queue's front, uncopied."""
+    taken = list[memoryview]()
+    while buffers and limit_bytes:
+        view = buffers.popleft()
+        if len(view) > limit_bytes:
+            buffers.appendleft(view[limit_bytes:])
+            view = view[:limit_bytes]
+        taken.append(view)
+        limit_bytes -= len(view)
+    return taken
+
+
+def skip_bytes(buffers: deque[memoryview], size_bytes: int) -> None:
+    """Drop so many bytes, which the kernel has dealt with, from the queue's front."""
+    while buffers and size_bytes >= len(buffers[0]):
+        size_bytes -= len(buffers.popleft())
+    if size_bytes:
+        buffers[0] = buffers[0][size_bytes:]
 
 
 class PacketReader:

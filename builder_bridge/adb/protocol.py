@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from builder_bridge.adb.events import (
+    FEATURES,
     AuthWanted,
     Banner,
     Connected,
@@ -58,28 +59,21 @@ WINDOW_BYTES = 32 << 20
 READ_AHEAD_BYTES = 4 << 20
 """Without `delayed_ack`: how much may wait in a stream before its packets stay unanswered."""
 
-FEATURES = (
-    "shell_v2",
-    "cmd",
-    "stat_v2",
-    "ls_v2",
-    "fixed_push_mkdir",
-    "sendrecv_v2",
-    "sendrecv_v2_brotli",
-    "sendrecv_v2_lz4",
-    "sendrecv_v2_zstd",
-    "delayed_ack",
-)
-"""What this host understands; only what both sides name is in force."""
-
 
 @dataclass(slots=True)
 class _Stream:
-    """`credit` counts bytes with `delayed_ack`, else packets; the rest is what the phone sent us."""
+    """`credit` counts bytes with `delayed_ack`, else packets; `waiting_bytes` and below is what came.
+
+    Once more than `max_in_flight_bytes` are sent and not acknowledged, the stream pauses until half
+    of them are.
+    """
 
     window_bytes: int
     remote_id: int = 0
     credit: int = 0
+    in_flight_bytes: int = 0
+    max_in_flight_bytes: int = WINDOW_BYTES
+    is_paused: bool = False
     waiting_bytes: int = 0
     ungranted_bytes: int = 0
     unanswered_packets: int = 0
@@ -137,10 +131,18 @@ class AdbProtocol:
         self._send(OPEN, self._last_id, window_bytes if self._has_windows else 0, service.encode() + b"\0")
         return self._last_id
 
+    def limit_in_flight(self, stream_id: int, size_bytes: int) -> None:
+        """Let no more than about so many bytes be under way, unacknowledged, where windows are in force."""
+        if stream := self._streams.get(stream_id):
+            stream.max_in_flight_bytes = size_bytes
+            stream.is_paused = self._has_windows and stream.in_flight_bytes > size_bytes
+
     def writable_bytes(self, stream_id: int) -> int:
         """Tell how many bytes one `write` may carry now; none means wait for `StreamWritable`."""
         stream = self._streams.get(stream_id)
         if stream is None or not stream.remote_id:
+            return 0
+        if stream.is_paused:
             return 0
         allowed = stream.credit if self._has_windows else stream.credit * self.max_send_bytes
         return max(0, min(allowed, self.max_send_bytes))
@@ -151,6 +153,9 @@ class AdbProtocol:
         size_bytes = sum(map(len, buffers))
         assert 0 < size_bytes <= self.writable_bytes(stream_id), "written without credit"
         stream.credit -= size_bytes if self._has_windows else 1
+        if self._has_windows:
+            stream.in_flight_bytes += size_bytes
+            stream.is_paused = stream.in_flight_bytes > stream.max_in_flight_bytes
         self._send(WRTE, stream_id, stream.remote_id, *buffers)
 
     def consume(self, stream_id: int, size_bytes: int) -> None:
@@ -270,12 +275,18 @@ class AdbProtocol:
         granted, self._body = bytes(self._body), bytearray()
         if len(granted) != (4 if self._has_windows else 0):
             raise ProtocolFault(f"The OKAY of stream {packet.arg1} carries {len(granted)} bytes of credit.")
-        stream.credit += int.from_bytes(granted, "little", signed=True) if self._has_windows else 1
+        credit = int.from_bytes(granted, "little", signed=True) if self._has_windows else 1
+        stream.credit += credit
+        stream.in_flight_bytes = max(0, stream.in_flight_bytes - credit)
+        if stream.in_flight_bytes * 2 <= stream.max_in_flight_bytes:
+            stream.is_paused = False
         is_first, stream.remote_id = not stream.remote_id, packet.arg0
         if stream.is_given_up:
             self.close(packet.arg1)
-        else:
-            yield StreamOpened(packet.arg1) if is_first else StreamWritable(packet.arg1)
+        elif is_first:
+            yield StreamOpened(packet.arg1)
+        elif not stream.is_paused:
+            yield StreamWritable(packet.arg1)
 
     def _grant(self, stream_id: int, stream: _Stream) -> None:
         if not self._has_windows:

@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from builder_bridge.adb.events import Banner
+from builder_bridge.adb.events import FEATURES, Banner
 from builder_bridge.adb.link import AdbStream
 from builder_bridge.adb.packets import Buffer
-from builder_bridge.adb.protocol import FEATURES, WINDOW_BYTES
+from builder_bridge.adb.protocol import WINDOW_BYTES
 from builder_bridge.adb.wires import Wire, open_tcp, open_unix
 from builder_bridge.errors import (
     PhoneLost,

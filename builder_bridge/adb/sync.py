@@ -7,7 +7,7 @@ at the same time, so its reason for refusing a file is known at once, even in th
 import os
 from collections import deque
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -169,9 +169,10 @@ async def _send_some(
         if whole is not None:
             ready.append(whole)
             continue
-        async for portion in encoder.encode(file):
-            await session.send(*ready, *portion)
-            ready.clear()
+        async with aclosing(encoder.encode(file)) as portions:
+            async for portion in portions:
+                await session.send(*ready, *portion)
+                ready.clear()
     await session.send(b"".join(ready))
 
 

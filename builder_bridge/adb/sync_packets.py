@@ -21,7 +21,6 @@ BLOCK_BYTES = 15 * CHUNK_BYTES
 HEAD = struct.Struct("<4sI")
 STAT_V1 = struct.Struct("<III")
 STAT_V2 = struct.Struct("<IQQIIIIQqqq")
-_FULL_CHUNK_HEAD = HEAD.pack(b"DATA", CHUNK_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +107,17 @@ def encode_receive(path: PurePosixPath, compression: int | None) -> bytes:
     return encode_request(b"RCV2", path) + HEAD.pack(b"RCV2", compression)
 
 
+def encode_chunk_head(size_bytes: int) -> bytes:
+    """Announce a DATA chunk of so many bytes, `CHUNK_BYTES` at most."""
+    return HEAD.pack(b"DATA", size_bytes)
+
+
 def encode_chunks(block: Buffer) -> list[Buffer]:
     """Cut content into DATA chunks, uncopied."""
     view, buffers = memoryview(block), list[Buffer]()
     for start in range(0, len(view), CHUNK_BYTES):
         chunk = view[start : start + CHUNK_BYTES]
-        buffers += (_FULL_CHUNK_HEAD if len(chunk) == CHUNK_BYTES else HEAD.pack(b"DATA", len(chunk)), chunk)
+        buffers += (encode_chunk_head(len(chunk)), chunk)
     return buffers
 
 

@@ -12,7 +12,7 @@ import anyio
 
 from builder_bridge.adb.compression import Algorithm
 from builder_bridge.adb.link import AdbConnection, AdbStream
-from builder_bridge.adb.packets import Buffer
+from builder_bridge.adb.packets import Buffer, skip_bytes
 from builder_bridge.adb.sync_packets import (
     Answer,
     Data,
@@ -141,7 +141,4 @@ class _FileSink:
         while views:
             written = os.writev(self._descriptor, views)
             self.saved_bytes += written
-            while views and written >= len(views[0]):
-                written -= len(views.popleft())
-            if written:
-                views[0] = views[0][written:]
+            skip_bytes(views, written)

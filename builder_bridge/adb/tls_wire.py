@@ -1,6 +1,7 @@
 """TLS inside a wire: what wireless debugging speaks after A_STLS."""
 
 import ssl
+from collections.abc import Sequence
 
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.wires import Wire
@@ -43,7 +44,11 @@ class TlsWire:
             if not await self._take_arrivals():
                 return b""
 
-    async def send(self, buffers: list[Buffer]) -> None:
+    def send_now(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
+        """Send nothing: what is encrypted must go, so it is encrypted when it can."""
+        return buffers
+
+    async def send(self, buffers: Sequence[Buffer]) -> None:
         """Encrypt and send all the bytes."""
         content = memoryview(b"".join(buffers))
         while content:

@@ -7,16 +7,18 @@ end. It is used by one reader and one writer at a time.
 import errno
 import socket
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from typing import Protocol
 
 import anyio
 import anyio.lowlevel
 
-from builder_bridge.adb.packets import Buffer
+from builder_bridge.adb.packets import Buffer, skip_bytes
 from builder_bridge.errors import PhoneRefused, PhoneUnavailable, PhoneUnreachable
 
-READ_BYTES = 1 << 20
+SMALL_READ_BYTES, LARGE_READ_BYTES = 16 << 10, 1 << 20
+"""Bulk is read in large portions; for an answer of a few bytes as much memory would be a waste."""
 MAX_BUFFERS = 512
 """The kernel takes at most 1,024 buffers in one call."""
 KEEPALIVE_IDLE_S, KEEPALIVE_INTERVAL_S, KEEPALIVE_PROBES = 20, 5, 6
@@ -31,7 +33,10 @@ class Wire(Protocol):
     async def receive(self) -> Buffer:
         """Give the next bytes; none at the end."""
 
-    async def send(self, buffers: list[Buffer]) -> None:
+    def send_now(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
+        """Send what can go without waiting, perhaps nothing, and give the rest."""
+
+    async def send(self, buffers: Sequence[Buffer]) -> None:
         """Send all the bytes."""
 
     async def close(self) -> None:
@@ -43,6 +48,7 @@ class SocketWire:
 
     def __init__(self, connected: socket.socket, name: str) -> None:
         self._socket = connected
+        self._read_bytes = LARGE_READ_BYTES
         self.name = name
 
     async def receive(self) -> Buffer:
@@ -50,7 +56,7 @@ class SocketWire:
         has_waited = False
         while True:
             try:
-                data = self._socket.recv(READ_BYTES)
+                data = self._socket.recv(self._read_bytes)
             except BlockingIOError:
                 await anyio.wait_readable(self._socket)
                 has_waited = True
@@ -58,21 +64,24 @@ class SocketWire:
                 break
         if not has_waited:  # a line that is never empty must let others work too
             await anyio.lowlevel.checkpoint()
+        self._read_bytes = SMALL_READ_BYTES if len(data) < SMALL_READ_BYTES else LARGE_READ_BYTES
         return data
 
-    async def send(self, buffers: list[Buffer]) -> None:
-        """Send all the bytes, going on where the kernel took only some."""
+    def send_now(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
+        """Send as much as the kernel takes, and give the rest."""
         unsent = deque(memoryview(buffer) for buffer in buffers)
         while unsent:
             try:
                 sent = self._socket.sendmsg(islice(unsent, MAX_BUFFERS))
             except BlockingIOError:
-                await anyio.wait_writable(self._socket)
-                continue
-            while unsent and sent >= len(unsent[0]):
-                sent -= len(unsent.popleft())
-            if sent:
-                unsent[0] = unsent[0][sent:]
+                break
+            skip_bytes(unsent, sent)
+        return unsent
+
+    async def send(self, buffers: Sequence[Buffer]) -> None:
+        """Send all the bytes, going on where the kernel took only some."""
+        while buffers := self.send_now(buffers):
+            await anyio.wait_writable(self._socket)
 
     async def close(self) -> None:
         """Close the socket."""

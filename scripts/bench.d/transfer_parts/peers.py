@@ -11,6 +11,7 @@ from typing import Protocol
 
 import anyio.from_thread
 from adb_shell.adb_device import AdbDeviceTcp
+from transfer_parts.bare import BareClient
 
 from builder_bridge.adb import AdbConnection, shell, sync
 from builder_bridge.adb.sync import PushFile
@@ -19,15 +20,22 @@ from tests.real_adb import RealAdb, adbutils_folder
 Pair = tuple[Path, PurePosixPath]
 
 
-class Peer(Protocol):
+class Floor(Protocol):
+    """Pushes single files; what the rows of single files can be held against."""
+
     name: str
 
     def push(self, source: Path, destination: PurePosixPath) -> None: ...
+    def cpu_s(self) -> float: ...
+
+
+class Peer(Floor, Protocol):
+    """Does everything that is measured."""
+
     def pull(self, source: PurePosixPath, destination: Path) -> None: ...
     def push_tree(self, folder: Path, destination: PurePosixPath) -> None: ...
     def shell(self, command: str) -> None: ...
     def stdout_bytes(self, command: str) -> int: ...
-    def cpu_s(self) -> float: ...
 
 
 def files_of(folder: Path, destination: PurePosixPath) -> Iterable[Pair]:
@@ -107,6 +115,21 @@ class Google:
     def cpu_s(self) -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         return children.ru_utime + children.ru_stime + _cpu_s_of(self.server_pid)
+
+
+class Bare:
+    """The floor: pushes single files, and nothing else."""
+
+    name = "bare"
+
+    def __init__(self, address: str) -> None:
+        self.client = BareClient(address)
+
+    def push(self, source: Path, destination: PurePosixPath) -> None:
+        self.client.push(source, destination)
+
+    def cpu_s(self) -> float:
+        return own_cpu_s()
 
 
 class AdbShell:

@@ -1,0 +1,82 @@
+"""A file read straight into the sync service's language: block after block, each one ADB packet.
+
+The heads of the DATA chunks lie in the buffer already and the content is read into the gaps between
+them, so a block goes from the page cache to the socket as one piece. What the page cache holds is
+read in place, which takes less than the way to a thread and back; what it does not hold is read in
+a thread, so that a disk never makes the event loop wait.
+"""
+
+import errno
+import os
+from collections import deque
+
+import anyio
+
+from builder_bridge.adb.packets import skip_bytes
+from builder_bridge.adb.sync_packets import BLOCK_BYTES, CHUNK_BYTES, HEAD, encode_chunk_head
+
+SLOT_BYTES = HEAD.size + CHUNK_BYTES
+
+
+class FileBlocks:
+    """Reads an open file from its beginning to its end; the descriptor stays its owner's.
+
+    A buffer is filled again as soon as nobody holds a view of it any more.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._position = 0
+        self._chunks = min(BLOCK_BYTES // CHUNK_BYTES, os.fstat(descriptor).st_size // CHUNK_BYTES + 1)
+        self._buffers = list[bytearray]()
+
+    async def take(self) -> memoryview:
+        """Give the next block with its heads, an empty one at the end. Raises `OSError`."""
+        buffer = self._free_buffer()
+        view = memoryview(buffer)
+        slots = [view[start + HEAD.size : start + SLOT_BYTES] for start in range(0, len(view), SLOT_BYTES)]
+        read_bytes = await self._fill(deque(slots))
+        chunks, rest_bytes = divmod(read_bytes, CHUNK_BYTES)
+        end = chunks * SLOT_BYTES
+        if rest_bytes:  # the file's last block, so the changed head does no harm
+            view[end : end + HEAD.size] = encode_chunk_head(rest_bytes)
+            end += HEAD.size + rest_bytes
+        return view[:end]
+
+    async def _fill(self, slots: deque[memoryview]) -> int:
+        """Read until the slots are full or the file ends."""
+        wanted_bytes, filled_bytes, flags = self._chunks * CHUNK_BYTES, 0, os.RWF_NOWAIT
+        while filled_bytes < wanted_bytes:
+            try:
+                if flags:
+                    read_bytes = os.preadv(self._descriptor, slots, self._position, flags)
+                else:
+                    read_bytes = await anyio.to_thread.run_sync(
+                        os.preadv, self._descriptor, slots, self._position
+                    )
+            except OSError as error:
+                if not flags or error.errno not in (errno.EAGAIN, errno.EOPNOTSUPP):
+                    raise
+                flags = 0
+                continue
+            if not read_bytes:
+                break
+            self._position += read_bytes
+            filled_bytes += read_bytes
+            if filled_bytes < wanted_bytes:
+                skip_bytes(slots, read_bytes)
+        return filled_bytes
+
+    def _free_buffer(self) -> bytearray:
+        for buffer in self._buffers:
+            try:
+                buffer.append(0)
+            except BufferError:  # somebody holds a view of it
+                continue
+            del buffer[-1]
+            return buffer
+        slot = encode_chunk_head(CHUNK_BYTES) + bytes(CHUNK_BYTES)
+        buffer = bytearray(slot * self._chunks + b"\0")  # one more, so that the test above never moves it
+        del buffer[-1]
+        self._buffers.append(buffer)
+        return buffer
