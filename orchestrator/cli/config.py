@@ -1,6 +1,7 @@
 """`pocketbuild config`: the effective settings, each with where it came from."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ from pydantic import BaseModel, SecretStr
 
 from orchestrator.cli import terminal
 from orchestrator.settings import load_settings
+
+MASK = "********"
+_SECRET_NAME = re.compile(r"(key|token|secret|password|authorization|cookie)$", re.IGNORECASE)
+_SECRET_TABLES = frozenset({"env", "environment", "headers"})
 
 
 @click.command()
@@ -39,15 +44,26 @@ def flat(model: BaseModel, prefix: str = "") -> list[tuple[str, Any]]:
     return found
 
 
+def _shown_in_table(name: str, value: Any) -> Any:
+    """Mask what a free table holds under a name that secrets have, and all of headers and environments."""
+    if name.lower() in _SECRET_TABLES and isinstance(value, dict):
+        return dict.fromkeys(value, MASK)
+    if isinstance(value, str) and _SECRET_NAME.search(name):
+        return MASK
+    return _shown(value)
+
+
 def _shown(value: Any) -> Any:
     match value:
         case SecretStr():
-            return "********"
+            return MASK
         case Path():
             return str(value)
         case BaseModel():
             return dict(flat(value))
-        case tuple():
+        case tuple() | list():
             return [_shown(each) for each in value]
+        case dict():
+            return {name: _shown_in_table(str(name), each) for name, each in value.items()}
         case _:
             return value

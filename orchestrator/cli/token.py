@@ -90,7 +90,8 @@ def _in_database(settings: Settings, work: Callable[[sa.Connection], T]) -> T:
         finally:
             database.close()
 
-    return anyio.run(run)
+    with terminal.told_faults():
+        return anyio.run(run)
 
 
 def _until(expires_s: float | None) -> str:

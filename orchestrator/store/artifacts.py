@@ -7,12 +7,14 @@ needs it.
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import obstore
 from anyio import to_thread
+from obstore.exceptions import BaseError
 from obstore.store import LocalStore, ObjectStore, from_url
 
-from orchestrator.errors import NotFound
+from orchestrator.errors import NotFound, SettingsFault
 
 CHUNK_BYTES = 1 << 20
 
@@ -88,11 +90,23 @@ class ArtifactStore:
 
 
 def open_artifact_store(url: str | None, folder: Path) -> ArtifactStore:
-    """Open the store at a URL (`s3://bucket/prefix`, `file:///…`), or in a folder where there is none."""
-    if url is not None:
-        return ArtifactStore(from_url(url))
-    folder.mkdir(parents=True, exist_ok=True)
-    return ArtifactStore(LocalStore(folder))
+    """Open the store at a URL (`s3://bucket/prefix`, `file:///…`), or in a folder where there is none.
+
+    Raises `SettingsFault` for a URL that is none, and for a folder that cannot be made.
+    """
+    if url is not None and not url.startswith("file:///"):
+        try:
+            return ArtifactStore(from_url(url))
+        except (BaseError, ValueError) as fault:
+            raise SettingsFault(
+                f"artifacts_url {url} cannot be opened: {str(fault).splitlines()[0]}"
+            ) from fault
+    try:
+        path = folder if url is None else Path(unquote(urlsplit(url).path))
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise SettingsFault(f"the folder of artifacts {path} cannot be made: {fault.strerror}") from fault
+    return ArtifactStore(LocalStore(path))
 
 
 def sha256_of(path: Path) -> str:

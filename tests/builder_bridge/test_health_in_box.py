@@ -1,6 +1,6 @@
 """Health asked over a real adbd, of a device whose tools print what phones print."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +15,16 @@ CASES = Path(__file__).parents[1] / "cases/health"
 
 
 @pytest.fixture
-def dumpsys(fake_box: Box) -> Iterator[Path]:
-    """The box's `dumpsys`, which is as it was when the test has ended."""
+def put_dumpsys(fake_box: Box) -> Iterator[Callable[[str], None]]:
+    """Put a script in the place of the box's `dumpsys`, which is as it was when the test has ended."""
     program = fake_box.root / "system/bin/dumpsys"
-    before = program.read_bytes()
-    yield program
-    program.write_bytes(before)
+    before = program.read_text()
+
+    def put(script: str) -> None:
+        program.write_text(f"#!/system/bin/sh\n{script}")
+
+    yield put
+    program.write_text(before)
 
 
 async def health_of(box: Box, memory: Path) -> Health:
@@ -35,13 +39,13 @@ async def test_a_phone_is_asked_by_its_shell_how_it_feels(fake_box: Box, tmp_pat
 
 
 async def test_a_maker_may_print_pages_of_history_and_a_service_may_be_missing(
-    fake_box: Box, dumpsys: Path, tmp_path: Path
+    fake_box: Box, put_dumpsys: Callable[[str], None], tmp_path: Path
 ) -> None:
     printed = (CASES / "android-14-xiaomi.txt").read_text().partition("== thermal")[0].partition("\n")[2]
-    script = '#!/system/bin/sh\n[ $1 = battery ] || { echo "Can\'t find service: $1"; exit 20; }\n'
-    dumpsys.write_text(f"{script}cat <<'EOF'\n{printed}EOF\nseq 1 200000\n")
+    missing = '[ $1 = battery ] || { echo "Can\'t find service: $1"; exit 20; }\n'
+    put_dumpsys(f"{missing}cat <<'EOF'\n{printed}EOF\nseq 1 200000\n")
     health = await health_of(fake_box, tmp_path)
     assert (health.battery_percent, health.is_charging, health.heat_celsius) == (65, True, 37.7)
     assert health.thermal_status is None
-    dumpsys.write_text("#!/system/bin/sh\nexit 1\n")
+    put_dumpsys("exit 1\n")
     assert (await health_of(fake_box, tmp_path)).unknown == ("battery", "heat")

@@ -81,3 +81,16 @@ def test_config_prints_every_setting_with_its_source_and_no_secret(write: Path) 
     assert "hunter2" not in shown.output
     assert f'"********"  ({write})' in shown.output
     assert "limits.queued_per_owner" in shown.output
+
+
+def test_config_masks_secrets_in_free_tables_too(write: Path) -> None:
+    write.write_text(
+        '[mcp.search]\ncommand = ["serve"]\nenv = { ANY = "hunter2" }\n'
+        '[mcp.far]\nurl = "https://far.test"\nheaders = { Authorization = "hunter2" }\n'
+        '[providers.mine]\nkey = "hunter2"\nkey_env = ["MINE_KEY"]\n'
+    )
+    shown = CliRunner().invoke(config, ["--config", str(write)])
+    assert shown.exit_code == 0
+    assert "hunter2" not in shown.output
+    assert "MINE_KEY" in shown.output
+    assert "https://far.test" in shown.output
