@@ -76,7 +76,7 @@ def artifact_reply(artifact: ArtifactRow) -> ArtifactReply:
     )
 
 
-def phone_reply(phone: PhoneRow, build: str | None, resting: str | None) -> PhoneReply:
+def phone_reply(phone: PhoneRow, build: str | None, queue: int, resting: str | None) -> PhoneReply:
     """Show a phone; `build` is the id of its build where the reader may know it, `resting` why it rests."""
     return PhoneReply(
         address=phone.address,
@@ -88,6 +88,7 @@ def phone_reply(phone: PhoneRow, build: str | None, resting: str | None) -> Phon
         reason=phone.reason,
         build=build,
         is_busy=phone.build_id is not None,
+        queue=queue,
         resting=resting,
         contract=phone.contract,
         health=phone.health,

@@ -258,6 +258,7 @@ class PhoneReply(_Body):
     reason: str | None
     build: str | None = Field(description="The build that holds it; hidden where it is another owner's.")
     is_busy: bool
+    queue: int = Field(description="How many waiting builds it could take, once it is free and well.")
     resting: str | None = Field(description="Why it gets no build until it is better; null where it is well.")
     contract: dict[str, Any] | None
     health: dict[str, Any] | None = Field(

@@ -24,7 +24,7 @@ def take(connection: sa.Connection, care: PhoneCare, now_s: float) -> Placing:
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"select pg_advisory_xact_lock({_ONE_DISPATCHER})")
-    waiting = _waiting(connection)
+    waiting = waiting_builds(connection)
     running = sa.select(builds.c.owner, sa.func.count()).where(builds.c.state == Phase.RUNNING.value)
     counts = connection.execute(running.group_by(builds.c.owner)).all()
     under_way = {row[0]: row[1] for row in counts}
@@ -75,7 +75,8 @@ def all_phones(connection: sa.Connection) -> list[PhoneRow]:
     return rows(PhoneRow, connection.execute(sa.select(phones).order_by(phones.c.address)))
 
 
-def _waiting(connection: sa.Connection) -> list[BuildRow]:
+def waiting_builds(connection: sa.Connection) -> list[BuildRow]:
+    """Give every build that waits for a phone."""
     return rows(BuildRow, connection.execute(_waiting_query()))
 
 

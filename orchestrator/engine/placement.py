@@ -100,6 +100,12 @@ def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare, now_s: float) -> 
     return why_unwell(phone.health or {}, care)
 
 
+def could_take(build: BuildRow, phone: PhoneRow) -> bool:
+    """Say whether a phone fits a build, once it is free, online and well."""
+    is_meant = phone.is_named(build.phone) if build.phone is not None else phone.pool == build.pool
+    return is_meant and _why_unmatched(build.needs, phone.contract or {}) is None
+
+
 def is_fresh(phone: PhoneRow, now_s: float, max_age_s: float) -> bool:
     """Whether what is known of a phone's health is at most so old."""
     asked_s = (phone.health or {}).get("asked_s")

@@ -1,11 +1,14 @@
 """Phones: which there are, how they are, which builds hold them."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Response
 from sqlalchemy import Connection
 
 from orchestrator.access import Permission, Principal
 from orchestrator.desk import need
-from orchestrator.engine.placement import why_unwell
+from orchestrator.engine import lease
+from orchestrator.engine.placement import could_take, why_unwell
 from orchestrator.errors import Conflict, NotFound
 from orchestrator.replies import phone_reply
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
@@ -13,19 +16,19 @@ from orchestrator.schema import PhoneList, PhoneReply, PhoneRequest
 from orchestrator.settings import PhoneSettings
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
-from orchestrator.store.records import PhoneRow
+from orchestrator.store.records import BuildRow, PhoneRow
 
 router = APIRouter(prefix="/v1/phones", tags=["phones"])
 
 
 @router.get("")
 async def list_phones(service: ServiceDep, principal: PrincipalDep) -> PhoneList:
-    """List all phones with contract, health and lease."""
+    """List all phones with contract, health, lease and queue."""
     need(principal, Permission.READ)
 
     def read(connection: Connection) -> PhoneList:
-        found = phone_store.list_all(connection)
-        return PhoneList(phones=[_shown(connection, phone, principal, service) for phone in found])
+        found, waiting = phone_store.list_all(connection), lease.waiting_builds(connection)
+        return PhoneList(phones=[_shown(connection, phone, waiting, principal, service) for phone in found])
 
     return await service.stores.database.read(read)
 
@@ -43,7 +46,7 @@ async def add_phone(body: PhoneRequest, service: ServiceDep, principal: Principa
         phone_store.add(connection, service.engine.host_id, wanted)
         phone = phone_store.get(connection, body.address)
         assert phone is not None
-        return _shown(connection, phone, principal, service)
+        return _shown(connection, phone, lease.waiting_builds(connection), principal, service)
 
     reply = await service.stores.database.run(write)
     service.stores.bells.ring("phones")
@@ -68,8 +71,15 @@ async def remove_phone(name: str, service: ServiceDep, principal: PrincipalDep) 
     return Response(status_code=204)
 
 
-def _shown(connection: Connection, phone: PhoneRow, principal: Principal, service: Service) -> PhoneReply:
+def _shown(
+    connection: Connection,
+    phone: PhoneRow,
+    waiting: Sequence[BuildRow],
+    principal: Principal,
+    service: Service,
+) -> PhoneReply:
     build = None if phone.build_id is None else build_store.get(connection, phone.build_id)
     is_visible = build is not None and principal.sees(build.owner)
     resting = why_unwell(phone.health or {}, service.stores.settings.care)
-    return phone_reply(phone, phone.build_id if is_visible else None, resting)
+    queue = sum(could_take(each, phone) for each in waiting)
+    return phone_reply(phone, phone.build_id if is_visible else None, queue, resting)

@@ -203,3 +203,22 @@ async def test_a_listing_is_paged_by_cursor_newest_first(start: Start, projects:
             seen += [build["id"] for build in page["builds"]]
             cursor = page["next"]
         assert seen == made[::-1]
+
+
+async def test_a_phone_tells_how_many_waiting_builds_it_could_take(
+    start: Start, projects: Path, tmp_path: Path
+) -> None:
+    for phone in ("p1", "p2"):
+        (tmp_path / "phones" / phone).mkdir(parents=True)
+        (tmp_path / "phones" / phone / "offline").touch()
+    async with start(phones=[{"address": "p1"}, {"address": "p2", "pool": "other"}]) as running:
+        wishes: list[dict[str, Any]] = [{}, {"priority": "urgent"}, {"phone": "p2"}, {"pool": "nobody"}]
+
+        async def are_known() -> bool:
+            return len((await running.http.get("/v1/phones")).json()["phones"]) == 2
+
+        await eventually(are_known)
+        for number, wish in enumerate(wishes):
+            await submit(running, make_workspace(projects / str(number), text=str(number)), **wish)
+        phones = (await running.http.get("/v1/phones")).json()["phones"]
+        assert {phone["address"]: phone["queue"] for phone in phones} == {"p1": 2, "p2": 1}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.engine.placement import place, project_key, why_not, why_unwell
+from orchestrator.engine.placement import could_take, place, project_key, why_not, why_unwell
 from orchestrator.settings import PhoneCare
 from orchestrator.store.records import BuildRow, PhoneRow
 
@@ -150,3 +150,23 @@ def test_nobody_gets_two_phones_and_no_fitting_phone_stays_idle(
                 p for p in phones if p.build_id is None and p.pool == each.pool and p.address not in taken
             ]
             assert not idle
+
+
+@pytest.mark.parametrize(
+    ("wish", "fits"),
+    [
+        ({}, True),
+        ({"pool": "other"}, False),
+        ({"phone": "p1", "pool": "other"}, True),
+        ({"phone": "p2"}, False),
+        ({"needs": {"jdk": 17}}, True),
+        ({"needs": {"jdk": 25}}, False),
+    ],
+)
+def test_a_build_stands_in_the_queue_of_a_phone_that_fits_it_however_the_phone_is(
+    wish: dict[str, Any], fits: bool
+) -> None:
+    tired = {"asked_s": NOW_S, "heat_celsius": 60.0}
+    for state, health in (("online", FELT), ("offline", FELT), ("online", tired)):
+        known = phone("p1", state=state, health=health, contract={"jdk": "21.0.4"}, build_id="b9")
+        assert could_take(build("b1", **wish), known) == fits
