@@ -50,6 +50,8 @@ class Failure:
     where: list[str] = field(default_factory=list)
     what: list[tuple[int, str]] = field(default_factory=list)
     last_cause: str | None = None
+    is_cut: bool = False
+    """The log ended before the text did."""
 
 
 _TASK_OF_FAILURE = re.compile(r"Execution failed for task '(:?[^'\n]+)'")
@@ -80,6 +82,7 @@ _OTHER_HEADING = re.compile(r"\* (?:Try|Get more help|Exception|Build scan)\b|\*
 _NEXT_FAILURE = re.compile(r"\d+: \w+(?: \w+)* failed with an exception\.|={20,}$")
 _OUTSIDE = re.compile(r"BUILD (?:FAILED|SUCCESSFUL)|> Task :|FAILURE: |> Configure project|CONFIGURE FAILED")
 CAUSED_BY = re.compile(r"\s*Caused by: (.+)")
+_ONE_WORD = re.compile(r"\s*(?:> *)?(?:\[[^\]\n]*\]? ?)?\S*\s?$")
 _GET_HELP = "Get more help at https://help.gradle.org"
 
 
@@ -108,13 +111,25 @@ class FailureReader:
             self._add(self._failure, line, log_line)
         return None, True
 
+    def begin_text(self, log_line: int) -> None:
+        """Begin a failure whose heading is missing, as where an IDE shows it."""
+        self._enter(_Section.WHAT, log_line)
+
     @property
     def task(self) -> str | None:
         """The task that the failure being read is of, once its line has come."""
         return task_of(self._failure) if self._failure else None
 
-    def close(self) -> Failure | None:
-        """Give the failure that the log's end left open."""
+    def close(self, cut_line: int | None) -> Failure | None:
+        """Give the failure that the log's end left open; `cut_line` is the last line if it has no end.
+
+        Of a cause of which there is one word, perhaps a path or a class, there is no message yet.
+        """
+        failure = self._failure
+        if failure is not None:
+            failure.is_cut = self._section in (_Section.WHERE, _Section.WHAT)
+            if failure.what and failure.what[-1][0] == cut_line and _ONE_WORD.match(failure.what[-1][1]):
+                failure.what.pop()
         return self._finish()
 
     def _enter(self, section: _Section, log_line: int) -> Failure | None:

@@ -9,95 +9,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from builder_bridge.log.block_sentences import (
+    ANY_TOOL,
+    CUT_WORDS,
+    HEADINGS_OF_DETAILS,
+    POINTERS,
+    WRAPPER_WORDS,
+)
 from builder_bridge.log.causes import Cause, Failure, cause_tree, task_of, where_of
 from builder_bridge.log.ledger import one_line
 from builder_bridge.log.problem import Problem, Severity, Tool
 from builder_bridge.log.problems.finding import ERROR_WORDS, number, plain_path, task_name
 
-ANY_TOOL = frozenset(Tool) - {Tool.GRADLE}
-_COMPILERS = frozenset({Tool.KOTLINC, Tool.KSP, Tool.KAPT, Tool.JAVAC})
-
-_POINTERS: tuple[tuple[frozenset[Tool], str], ...] = (
-    (_COMPILERS, r"(?:Compilation|Internal compiler) error\. See log|Compilation failed; see the compiler"),
-    (
-        _COMPILERS,
-        (
-            r"KSP failed with exit code|Error\(s\) occurred"
-            r"|.*while (?:processing annotations|annotation processing)"
-        ),
-    ),
-    (_COMPILERS, r"[\w.$]+(?:Exception|Error)? ?\(no error message\)"),
-    (_COMPILERS, r"Script compilation errors?:?"),
-    (
-        frozenset({Tool.D8, Tool.R8}),
-        (
-            r"Error while dexing|Compilation failed to complete|Error while merging dex archives"
-            r"|Error while generating the main dex list|Failed to process .*\.(?:jar|class|dex)$"
-        ),
-    ),
-    (
-        frozenset({Tool.AAPT2}),
-        (
-            r"Android resource (?:linking|compilation) failed|Resource compilation failed"
-            r"|Failed to process resources|Failed to execute aapt|.*see aapt output above"
-        ),
-    ),
-    (frozenset({Tool.MANIFEST}), r"Manifest merger failed with multiple errors"),
-    (frozenset({Tool.TEST}), r"There were failing tests"),
-    (frozenset({Tool.LINT}), r"Lint found (?:fatal )?errors"),
-    (
-        frozenset({Tool.CLANG, Tool.CMAKE}),
-        (
-            r"(?:\[CXX\d+\] )?error when building with|Build command failed"
-            r"|ninja: |C\+\+ build system|Error while executing process|executing external native build"
-        ),
-    ),
-    (
-        ANY_TOOL,
-        (
-            r".*[Ss]ee (?:the )?(?:log|logs|output|messages?|errors?|console)\b"
-            r".*(?:above|below|for (?:more )?details)"
-        ),
-    ),
-)
-_POINTER_PATTERNS = [(tools, re.compile(pattern)) for tools, pattern in _POINTERS]
-
-_WRAPPER_WORDS = (
-    "Execution failed for task ",
-    "A failure occurred while executing ",
-    "There was a failure while executing work items",
-    "Multiple task action failures occurred",
-    "Could not resolve all ",
-    "A problem occurred configuring ",
-    "A problem occurred evaluating ",
-    "Could not determine the dependencies of ",
-    "Multiple build operations failed",
-    "Failed to transform ",
-)
-"""These sentences only say where a cause was found."""
-
-_CUT_WORDS = (
-    *_WRAPPER_WORDS,
-    "Compilation error. See log for more details",
-    "Internal compiler error. See log for more details",
-    "Compilation failed; see the compiler",
-    "Compilation failed to complete",
-    "Android resource linking failed",
-    "Android resource compilation failed",
-    "Failed to process resources, see aapt output above",
-    "Error while dexing.",
-    "Error while merging dex archives",
-    "KSP failed with exit code",
-    "There were failing tests",
-    "Lint found errors",
-    "Manifest merger failed",
-    "AAPT2 ",
-)
-"""A log that ends within one of these ends before it gives a cause."""
-
-_WRAPPER = re.compile("|".join(_WRAPPER_WORDS) + r"|Execution failed for \w+:")
+_POINTER_PATTERNS = [(tools, re.compile(pattern)) for tools, pattern in POINTERS]
+_WRAPPER = re.compile("|".join(WRAPPER_WORDS) + r"|Execution failed for \w+:")
 _MODULE = re.compile(
-    r"Could not (?:resolve|find|download|get|parse) (?!all |resource|unknown|method|property)"
+    r"Could not (?:resolve|find|download|get|parse) (?!all\b|resource|unknown|method|property)"
     r"|Cannot resolve external dependency |Cannot find a version of |Module '"
     r"|Cannot choose between |No matching (?:variant|configuration) of "
     r"|Conflict found for the following module|Dependency verification failed for"
@@ -108,7 +35,7 @@ _ERROR_IN_JAVA = re.compile(rf"({ERROR_WORDS})[:：] ?(?=\S)")
 _JAVA_TASK = re.compile(r"[Jj]avac?\b|Java(?:WithJavac)?$|[Jj]avac|kapt")
 _MANIFEST_SENTENCE = re.compile(
     r"Manifest merger failed|Incorrect package=|Error parsing [^\n]*AndroidManifest"
-    r"|[^\n]*SAXParseException[^\n]*AndroidManifest"
+    r"|[^\n]*SAXParseException[^\n]*AndroidManifest|Namespace '[^'\n]*' is used in multiple modules"
 )
 _MANIFEST_TASK = re.compile(r"process\w*Manifest")
 
@@ -131,12 +58,14 @@ def explain(failure: Failure) -> list[Explained]:
     scripts = list(_script_errors(failure, maker))
     if scripts:
         return scripts
-    modules = _modules(root, [])
+    modules = [pair for pair in _modules(root, []) if not (failure.is_cut and _is_half(pair[1]))]
     if modules:
         return [maker.make(outer, node) for outer, node in modules]
     leaf = root.innermost()
-    if _is_only_a_wrapper(leaf):
+    if failure.is_cut and (leaf.gist in HEADINGS_OF_DETAILS or _is_only_a_wrapper(leaf, is_cut=True)):
         return []
+    if _is_only_a_wrapper(leaf, is_cut=False):
+        return [maker.make_of_nothing(root)]
     return [maker.make([], root)]
 
 
@@ -164,6 +93,15 @@ class _Maker:
         message = "\n".join([text, *(cause.text for cause in reversed(path[:-1]))])
         problem = Problem(Severity.ERROR, tool, file, line, column, message, leaf.log_line, self.task)
         return Explained(problem, points_at)
+
+    def make_of_nothing(self, root: Cause) -> Explained:
+        """Tell of a failure without a cause; it only counts where no tool has given one."""
+        path = _path_to_leaf(root)
+        texts = [self.failure.last_cause or "", *(cause.text for cause in reversed(path))]
+        message = "\n".join(text for text in texts if text)
+        line = path[-1].log_line
+        problem = Problem(Severity.ERROR, Tool.GRADLE, self.file, self.line, None, message, line, self.task)
+        return Explained(problem, ANY_TOOL)
 
     def _tool_of(self, text: str) -> tuple[Tool, str]:
         if text.startswith("AAPT2 "):
@@ -198,14 +136,17 @@ def _telling_line_first(text: str) -> str:
     return f"{telling}\n{text}" if telling else text
 
 
-def _is_only_a_wrapper(leaf: Cause) -> bool:
+def _is_only_a_wrapper(leaf: Cause, *, is_cut: bool) -> bool:
     lines = [line.strip() for line in leaf.text.split("\n") if line.strip()]
-    return all(_WRAPPER.match(line) or any(_is_begun(word, line) for word in _CUT_WORDS) for line in lines)
+    return all(
+        _WRAPPER.match(line) or any(_is_begun(word, line, is_cut=is_cut) for word in CUT_WORDS)
+        for line in lines
+    )
 
 
-def _is_begun(sentence: str, line: str) -> bool:
+def _is_begun(sentence: str, line: str, *, is_cut: bool) -> bool:
     begun = _EXCEPTIONS.sub("", line)
-    return len(begun) < len(sentence) and sentence.startswith(begun)
+    return sentence.startswith(begun) and (is_cut or begun != sentence)
 
 
 def _pointed_at(text: str) -> frozenset[Tool]:
@@ -219,6 +160,11 @@ def _modules(cause: Cause, outer: list[Cause]) -> list[tuple[list[Cause], Cause]
         return [(outer, cause)]
     found = [pair for child in cause.children for pair in _modules(child, [*outer, cause])]
     return found or ([(outer, cause)] if cause.gist.startswith("Failed to transform ") else [])
+
+
+def _is_half(module: Cause) -> bool:
+    """Whether the log ended before it said of which file a transform failed, and why."""
+    return module.gist.startswith("Failed to transform ") and not module.children
 
 
 def _path_to_leaf(node: Cause) -> list[Cause]:

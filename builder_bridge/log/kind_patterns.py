@@ -68,12 +68,34 @@ MACHINE: Patterns = (
             r"|Unable to (?:connect|find) .*daemon|A new daemon was started but could not be connected"
             r"|The first result from the daemon was empty|FileLockContentionHandler"
             r"|Could not connect to Kotlin compile daemon|Timed out waiting for .*lock"
+            r"|Connection to the Kotlin daemon has been|Kotlin daemon .*lost"
+            r"|daemon has terminated unexpectedly"
             r"|(?:build logic queue|executionHistory)\b.*currently in use"
             r"|Gradle Daemon.*(?:died|crashed)"
         ),
     ),
 )
 """These beat whatever tool reported them."""
+
+
+WHOLE: Patterns = (
+    (
+        Kind.OTHER,
+        (
+            r"\A(?:A problem was|Some problems were) found with the configuration of task"
+            r"|Configuration cache problems found"
+        ),
+    ),
+    (
+        Kind.TOOLCHAIN,
+        r"Unable to download toolchain",
+    ),
+    (
+        Kind.SDK,
+        r"PlatformAttrTransform",
+    ),
+)
+"""These beat what the innermost cause of a failure block says."""
 
 
 GRADLE: Patterns = (
@@ -180,6 +202,7 @@ GRADLE: Patterns = (
             r"|Compose Compiler Gradle plugin is required|plugin request"
             r"|plugin .* (?:could not be|cannot be) (?:found|resolved|applied)"
             r"|Could not (?:find|create) plugin|plugin artifact|plugin is applied|Plugin .* not found"
+            r"|plugin can't be used|plugin should be (?:applied|enabled) before"
         ),
     ),
     (
@@ -207,7 +230,7 @@ GRADLE: Patterns = (
     ),
     (
         Kind.LINT,
-        r"Lint found|\blint\b",
+        r"\bLint found|\blint\b",
     ),
     (
         Kind.SCRIPT,
@@ -259,11 +282,11 @@ TASKS: Patterns = (
     ),
     (
         Kind.DEX,
-        r"(?:dex|merge\w*Dex|minify|desugar|check\w*DuplicateClasses|l8DexDesugar|transform\w*Dex)",
+        r"(?:dex|merge\w*Dex|minify|desugar|check\w*DuplicateClasses|l8DexDesugar|transform\w*(?:Dex|Proguard))",
     ),
     (
         Kind.COMPILE,
-        r"compile\w*(?:Kotlin\w*|Java\w*|Groovy|Javac|Sources)$|javac",
+        r"compile\w*(?:Kotlin\w*|Java\w*|Groovy|Javac|Sources|Aidl)$|javac",
     ),
 )
 """What to expect of a task, by its own name."""

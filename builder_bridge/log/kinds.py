@@ -6,7 +6,7 @@ of heap is a fault of memory, a Room that cannot load SQLite's library one of th
 
 import re
 
-from builder_bridge.log.kind_patterns import GRADLE, MACHINE, TASKS, Patterns
+from builder_bridge.log.kind_patterns import GRADLE, MACHINE, TASKS, WHOLE, Patterns
 from builder_bridge.log.problem import Kind, Problem, Tool
 
 _TOOLS = {
@@ -31,8 +31,16 @@ _PROCESSOR = re.compile(
 _GENERATED = re.compile(r"/kapt3?/|/generated/(?:hilt|ksp|source/kapt|ap_generated)|/kaptGenerate")
 _TOOLCHAIN_OF_JAVAC = re.compile(
     r"invalid (?:source|target) release|release version \d+ not supported"
+    r"|(?:Source|Target) option \d+ is no longer supported"
     r"|无效的源发行版|無効なソース・リリース|不支持发行版本|リリース・バージョン"
 )
+_APPLYING = re.compile(r"Failed to apply plugin")
+_NOT_SET = re.compile(r"(?:Namespace|compileSdk(?:Version)? is) not specified")
+_SOFT_KINDS = frozenset(
+    {Kind.SCRIPT, Kind.OTHER, Kind.RESOURCE, Kind.MANIFEST, Kind.DEX, Kind.LINT, Kind.TEST}
+)
+"""A plugin that fails to apply is one of kind `plugin`, unless the reason is of a graver kind than these."""
+
 _BUILD_SCRIPT = re.compile(r"\.gradle(?:\.kts)?$")
 
 
@@ -41,6 +49,7 @@ def _compiled(table: Patterns) -> list[tuple[Kind, re.Pattern[str]]]:
 
 
 _MACHINE_PATTERNS = _compiled(MACHINE)
+_WHOLE_PATTERNS = _compiled(WHOLE)
 _GRADLE_PATTERNS = _compiled(GRADLE)
 _TASK_PATTERNS = _compiled(TASKS)
 
@@ -66,6 +75,15 @@ def kind_of_task(task: str) -> Kind:
 
 
 def _kind_of_gradle(problem: Problem) -> Kind:
+    kind = _kind_of_sentences(problem)
+    fails_to_apply = kind in _SOFT_KINDS and _APPLYING.search(problem.message)
+    return Kind.PLUGIN if fails_to_apply and not _NOT_SET.search(problem.message) else kind
+
+
+def _kind_of_sentences(problem: Problem) -> Kind:
+    for kind, pattern in _WHOLE_PATTERNS:
+        if pattern.search(problem.message):
+            return kind
     for text in (problem.gist, problem.message):
         for kind, pattern in _GRADLE_PATTERNS:
             if pattern.search(text):

@@ -16,6 +16,9 @@ MAX_KEYS = 100_000
 MAX_SAID = 1_000
 """So many errors of tools are held against what failure blocks say."""
 
+_REPEATED_WITHOUT_LINE = frozenset({Tool.AAPT2, Tool.MANIFEST})
+"""Failure blocks repeat what these say without the line."""
+
 _BLANKS = re.compile(r"\s+")
 _Key = tuple[Severity, Tool, str | None, int | None, str]
 
@@ -27,6 +30,7 @@ class Ledger:
         self._problems: list[Problem] = []
         self._counts = dict.fromkeys(Severity, 0)
         self._keys: set[_Key] = set()
+        self._placed: set[_Key] = set()
         self._error_tools: set[Tool] = set()
         self._told = 0
         self.said_by_tools: list[tuple[str, int | None]] = []
@@ -36,10 +40,13 @@ class Ledger:
         """Take a problem in unless it is known already; say whether it was new."""
         gist = _DAEMON_NUMBER.sub("Daemon", problem.gist)
         key = (problem.severity, problem.tool, problem.file, problem.line, gist)
-        if key in self._keys:
+        anywhere = (problem.severity, problem.tool, problem.file, None, gist)
+        if key in self._keys or (key == anywhere and problem.file and key in self._placed):
             return False
         if len(self._keys) < MAX_KEYS:
             self._keys.add(key)
+            if problem.tool in _REPEATED_WITHOUT_LINE and problem.line is not None:
+                self._placed.add(anywhere)
         if problem.severity is Severity.ERROR:
             self._error_tools.add(problem.tool)
             if problem.tool is not Tool.GRADLE and len(self.said_by_tools) < MAX_SAID:

@@ -1,4 +1,4 @@
-"""Console bytes → lines: escape codes, redraws, prefixes of CI systems, broken UTF-8.
+"""Console bytes → lines: escape codes, redraws, broken UTF-8.
 
 A physical line ends in LF and has a number, so that a problem can be found again in the stored
 log. A lone CR, or a cursor move of a rich console, ends a line too, within its physical line.
@@ -116,65 +116,6 @@ def strip_escapes(block: bytes) -> bytes:
     if b"\x1b" not in block:
         return block
     return _ESCAPE.sub(b"", _MOVE.sub(b"\r", block))
-
-
-_TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
-_STAMP = r"\d{4}-\d\d-\d\d[T ]" + _TIME + r"(?:Z|[+-]\d\d:?\d\d)?"
-_STREAM = r"(?: \d\d[OE](?:[+ ]|$)| (?:stdout|stderr) [FP](?: |$)|[ \t]|$)"
-
-# Keyed by how a prefix begins, so that most lines are tried against one short pattern or none.
-_AFTER_DIGIT = re.compile(
-    # All hosted CI systems; GitLab and containers add their stream.
-    rf"{_STAMP}{_STREAM}"
-    # Jenkins and others: the time of day. logcat: date, time, process, level and tag.
-    rf"|{_TIME}(?: [AP]M)?(?: {{1,2}}|\t|$)"
-    rf"|\d\d-\d\d {_TIME} +\d+ +\d+ [VDIWEF] [^:\n]{{1,40}}: "
-)
-_AFTER_BRACKET = re.compile(
-    rf"\[{_STAMP}\]{_STREAM}"
-    # Gradle's own --debug form, behind its time stamp.
-    r"|\[(?:QUIET|LIFECYCLE|WARN|ERROR|INFO|DEBUG)\] \[[\w.$]+\] ?"
-    # flutter --verbose: time since the last line.
-    r"|\[ *(?:\+? *[\d.,]+ ?m?s)? *\](?: |$)"
-    # TeamCity; Bitrise and others with the time of day.
-    rf"|\[{_TIME}\]\s?[WEiF]?\s?:\s*(?:\[Step \d+/\d+\] ?)?|\[{_TIME}\] ?"
-    # Expo's build phases; AGP's own [CXX1101] codes are no prefix.
-    r"|\[(?!CXX\d)[A-Z][A-Z0-9]*_[A-Z0-9_]+\] ?|\[(?:stdout|stderr)\] ?"
-    # act: workflow and job, then a bar.
-    r"|\[[\w.()/: -]{1,80}\] {1,12}\| ?"
-)
-_AFTER_HASH = re.compile(
-    # docker build: step and seconds; commands of Azure and GitHub.
-    r"#\d{1,4} \d{1,6}\.\d{1,3}(?: |$)|##\[(?:error|warning|command|debug|section)\]"
-)
-_AFTER_LETTER = re.compile(r"[A-Za-z][\w.-]{0,40} {1,20}\| ?|remote: ?")
-"""docker compose: the service's name; git: its remote."""
-
-_COLUMNS = re.compile(rf"[^\t\n]{{1,80}}\t[^\t\n]{{1,80}}\t\ufeff?(?={_STAMP})")
-"""GitHub's job and step before the time stamp."""
-
-_PREFIXES = {"[": _AFTER_BRACKET, "#": _AFTER_HASH} | dict.fromkeys("0123456789", _AFTER_DIGIT)
-_MAX_PREFIXES = 3
-_HEADS_WITHOUT_PREFIX = ("e: ", "w: ", "> ")
-
-
-def strip_prefix(line: str) -> str:
-    """Take off what a CI system, a container or a wrapper wrote before the line."""
-    if "\t" in line[:170]:
-        columns = _COLUMNS.match(line)
-        line = line[columns.end() :] if columns else line
-    for _ in range(_MAX_PREFIXES):
-        if line.startswith(_HEADS_WITHOUT_PREFIX):
-            return line
-        first = line[:1]
-        pattern = _PREFIXES.get(first)
-        if pattern is None and first.isalpha() and ("|" in line[:64] or first == "r"):
-            pattern = _AFTER_LETTER
-        found = pattern.match(line) if pattern else None
-        if found is None or not found.end():
-            return line
-        line = line[found.end() :]
-    return line
 
 
 def sublines(raw: bytes) -> list[str]:

@@ -17,11 +17,14 @@ MARKS = (
     r"FAILURE: Build",
     r"BUILD (?:FAILED|SUCCESSFUL)",
     r"\* (?:What went wrong|Where):",
+    r"Execution failed for task '",
     r"from daemon log file",
     r" FAILED",
     r"JVM heap space is exhausted",
     r"garbage collector is thrashing",
     r"Caused by: ",
+    r"Failed to load native library:",
+    r"The system is out of resources",
 )
 """Patterns of the lines that matter although no tool speaks in them."""
 
@@ -31,6 +34,7 @@ _DURATION = re.compile(r" in (\d[\w .]*)")
 _TASK_FAILED = re.compile(r"(?:.*> Task (:\S+)|(:\S+)|\s*) FAILED\s*$")
 _OUT_OF_MEMORY = re.compile(
     r"There is insufficient memory for the Java|heap space is exhausted|collector is thrashing"
+    r"|The system is out of resources"
 )
 _BLOCK_INDENT = re.compile(r"\s*(?:> )?")
 _GLUED = re.compile(rf"(:[\w.:-]+?){GLUED_END}")
@@ -92,10 +96,12 @@ class LineMachine:
             case _State.SCANNING:
                 return self._scan(line, log_line, task)
 
-    def close(self) -> None:
-        """End what is open; then settle what depended on the whole log."""
+    def close(self, cut_line: int | None = None) -> None:
+        """End what is open, whose last line may be cut; then settle what depended on the whole log."""
+        if self._message is not None and self._message.is_only_a_place(cut_line):
+            self._message = None
         if self._state is _State.FAILURE:
-            self._end_failure(self._block.close())
+            self._end_failure(self._block.close(cut_line))
         self._close_message()
         for explained in self._deferred:
             if not self._ledger.has_error_of(explained.points_at):
@@ -114,6 +120,10 @@ class LineMachine:
             self.outcome = Outcome.FAILED
         elif head.startswith(("* What went wrong:", "* Where:")):
             self._begin_block()
+            self._take_in_block(line, log_line, is_marked=False)
+        elif head.startswith("Execution failed for task '"):
+            self._begin_block()
+            self._block.begin_text(log_line)
             self._take_in_block(line, log_line, is_marked=False)
         elif _DAEMON_LOG in head:
             self._begin_daemon_log()
@@ -166,6 +176,8 @@ class LineMachine:
         caused = CAUSED_BY.match(head)
         if caused:
             self._last_cause = caused[1].strip()
+        elif head.startswith("Failed to load native library:"):
+            self._last_cause = head.strip()
         if _OUT_OF_MEMORY.search(head):
             self.is_short_of_memory = True
         killed = gradle.match_killed(head)

@@ -14,11 +14,17 @@ MAX_MESSAGE_CHARS = 16_000
 _SPEAKS_FOR_ITSELF = re.compile(
     r"\s*$|[ew]: |[^\s:][^\n:]*:\d+: (?:warning|警告): "
     r"|> (?:Task|Configure project|Transform) |:[\w.-]+(?::[\w.\[\]-]+)*(?: [A-Z][A-Z-]+)?$"
-    r"|FAILURE: |BUILD [FS]|\* [A-Z]|\s*\d+ (?:errors?|warnings?|Fehler|Warnung)"
+    r"|FAILURE: |Execution failed for task '|BUILD [FS]|\* [A-Z]|\s*\d+ (?:errors?|warnings?|Fehler|Warnung)"
     r"|\s*(?:Note|note|注|注意|ノート|Hinweis): |\s*\d+ ?个(?:错误|警告)|\s*(?:エラー|警告)\d+個"
     r"|\[Incubating\]|##\[|\d+ tests? completed|\s*\d+ (?:warning|error)s? (?:and|generated)|\s*ninja: "
     r"|\s*FAILED\s*$|Using fallback strategy|See http://g\.co/androidstudio|Picked up _JAVA"
 )
+_ONLY_BEGUN = re.compile(
+    r"[A-Za-z]:?|(?:file:|(?:[A-Za-z]:)?[/\\]|\[)[^\n]*|D8|R8|R(?:e(?:s(?:o(?:u(?:r\w*)?)?)?)?)?"
+    r"|e(?:r(?:ro?)?)?|error:?|w(?:a(?:r(?:n\w*)?)?)?|warning:"
+)
+"""The beginning of a path or of a word that stands before a message."""
+
 _INDENTED = re.compile(r"\s")
 _ENDS_IN_EXCEPTION = re.compile(r"(?:[^\n]*: )?(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)[\w$]*:?\s*$")
 _KSP_FRAME = re.compile(r"com\.google\.devtools\.ksp|\bKSP\b|symbol-processing")
@@ -47,6 +53,15 @@ class OpenMessage:
             return False
         self._lines.append(line)
         return True
+
+    def is_only_a_place(self, cut_line: int | None) -> bool:
+        """Whether the log ends in this line, before the message began."""
+        if cut_line != self._log_line:
+            return False
+        finding = self._finding
+        return _ONLY_BEGUN.fullmatch(finding.message) is not None and (
+            finding.file is None or finding.tool in (Tool.GRADLE, Tool.KOTLINC)
+        )
 
     def close(self) -> Problem | None:
         """Give the whole problem; None where the log ended before the message began."""

@@ -9,9 +9,10 @@ import re
 
 from builder_bridge.log.kinds import kind_of, kind_of_task
 from builder_bridge.log.ledger import Ledger
-from builder_bridge.log.lines import Block, BlockSplitter, Transcoder, strip_escapes, strip_prefix, sublines
+from builder_bridge.log.lines import Block, BlockSplitter, Transcoder, strip_escapes, sublines
 from builder_bridge.log.machine import LineMachine
 from builder_bridge.log.marks import NO_MARK, MarkFinder
+from builder_bridge.log.prefixes import PrefixLearner
 from builder_bridge.log.problem import Kind, LogReport, Outcome, Problem
 from builder_bridge.log.task_tracker import TaskTracker
 
@@ -40,6 +41,7 @@ class LogReader:
         self._machine = LineMachine(self._ledger)
         self._marks = MarkFinder()
         self._tasks = TaskTracker()
+        self._prefixes = PrefixLearner()
         self._echoes: set[bytes] = set()
         self._line_count = 0
         self._left_out = 0
@@ -59,7 +61,7 @@ class LogReader:
         rest = self._splitter.close()
         if rest:
             self._read(Block(rest + b"\n"))
-        self._machine.close()
+        self._machine.close(cut_line=self._line_count if rest else None)
         found = self._ledger.in_log_order()
         return LogReport(
             self._machine.outcome,
@@ -75,6 +77,7 @@ class LogReader:
     def _read(self, block: Block) -> None:
         data = strip_escapes(block.data)
         self._tasks.enter(data)
+        self._prefixes.enter(data)
         self._left_out += self._marks.count_dropped(data, 0)
         marks = self._marks.find(data, 0)
         mark_end = next(marks, NO_MARK)
@@ -114,7 +117,9 @@ class LogReader:
             return self._tasks.before(position)
 
         began = [
-            self._machine.take(strip_prefix(line), self._line_count, task, is_marked=is_marked)
+            self._machine.take(
+                self._prefixes.strip(line, position), self._line_count, task, is_marked=is_marked
+            )
             for line in sublines(raw)
         ]
         if began == [True] and len(self._echoes) < MAX_ECHOES:
@@ -143,8 +148,10 @@ class LogReader:
         errors = [problem for problem in found if problem.severity == "error"]
         lasting = [problem for problem in errors if not _RECOVERED.match(problem.message)]
         if lasting or errors:
-            kind = kind_of((lasting or errors)[0])
-            return Kind.MEMORY if kind is Kind.DAEMON and self._machine.is_short_of_memory else kind
+            first = (lasting or errors)[0]
+            kind = kind_of(first)
+            is_silent = kind is Kind.DAEMON or first.gist.startswith("Compilation failed; see")
+            return Kind.MEMORY if is_silent and self._machine.is_short_of_memory else kind
         if self._machine.outcome is Outcome.UNKNOWN and not self._machine.failed_tasks:
             return None
         return next((kind_of_task(task) for task in self._machine.failed_tasks), Kind.OTHER)

@@ -46,9 +46,11 @@ def find(line: str, task: TaskLookup) -> Finding | None:
     if found is None and ("ERROR:" in line or "D8: " in line or "R8: " in line):
         found = dex.match(line, task)
     if found is None and ("Error:" in line or "Warning:" in line):
-        found = manifest.match(line) or lint.match(line, task)
+        found = lint.match(line, task) or manifest.match(line)
     if found is None and (_has_level(line) or "undefined reference" in line or line.startswith("CMake ")):
         found = native.match(line)
+    if found is None and (".kt:" in line or ".kts:" in line):
+        found = kotlinc.match_bare(line)
     return found or javac.match(line, task)
 
 

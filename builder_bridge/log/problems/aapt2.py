@@ -7,7 +7,7 @@ AAPT1 and AGP 3 print `/a.xml:21: error: text`.
 
 import re
 
-from builder_bridge.log.problem import Tool
+from builder_bridge.log.problem import Severity, Tool
 from builder_bridge.log.problems.finding import (
     Finding,
     Follow,
@@ -22,6 +22,7 @@ MARKS = (
     r"AAPT: ",
     r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)[-0-9:]*: [Ee]rror",
     r"asset merger: ",
+    r": Error: Duplicate resources",
 )
 WARNING_MARKS = (r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)[-0-9:]*: [Ww]arn",)
 
@@ -30,17 +31,20 @@ _PLACE = r"([^\n]*?)(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
 _MARKED = re.compile(rf"\s*(?:{_LEVEL})?(?:{_PLACE}: ?)?AAPT: (?:(error|warn|warning): ?)?(\S.*)", re.DOTALL)
 _CUT_WORD = re.compile(r"(?:e(?:r(?:ro?)?)?|error|w(?:a(?:rn?)?)?|warning?):?\s*$")
 _MERGER = re.compile(rf"(?:({_LEVEL}))?(?:{_PLACE}: )?Resource and asset merger: (\S.*)", re.DOTALL)
-_RESOURCE_FILE = (
-    r"(?:\[[^\]\n]*\] ?)?([^\n]*?\.(?:xml|png|webp|jpe?g|gif|ttf|otf))(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
-)
-_PLAIN = re.compile(rf"{_RESOURCE_FILE}: (error|warn|warning|Error|Warning): (\S.*)", re.DOTALL)
+_RESOURCE_FILE = r"([^\n]*?\.(?:xml|png|webp|jpe?g|gif|ttf|otf))(?::(\d+)(?::(\d+))?(?:-[\d:]+)?)?"
+_PLAIN = re.compile(rf"(?:{_LEVEL})?{_RESOURCE_FILE}: (error|warn|warning|Error|Warning): (\S.*)", re.DOTALL)
 _RESOURCE_SUFFIX = re.compile(r"\.(?:xml|png|webp|jpe?g|gif|ttf|otf)\b")
+_DUPLICATES = re.compile(r"(?:ERROR: ?)?(\[[^\]\n]*\] ?[^\n]*): Error: (Duplicate resources.*)", re.DOTALL)
+_LISTED = re.compile(r"(\[[^\]\n]*\]) ?")
+_OUTPUT = re.compile(r"\s*Output: +")
+"""Before AGP 3.4 the failure block gives what AAPT2 said behind this word."""
 _LINT_TAG = re.compile(r"\[[A-Z]\w+(?: from [\w.]+)?\]\s*$")
-_DUPLICATES = re.compile(r"(?:\[[^\]\n]*\] ?[^\n\t]*\t)+[^\n]*: Error: Duplicate resources")
 
 
 def match(line: str, task: TaskLookup) -> Finding | None:
     """See a message about a resource; `task` tells lint's plain form from the merger's."""
+    output = _OUTPUT.match(line)
+    line = line[output.end() :] if output else line
     marked = _MARKED.match(line) if "AAPT: " in line else None
     if marked:
         file, at_line, column, word, message = marked.groups()
@@ -60,12 +64,15 @@ def match(line: str, task: TaskLookup) -> Finding | None:
         level, file, at_line, column, message = merger.groups()
         severity = severity_of("warn" if level and level.startswith("WARN") else "error")
         return Finding(
-            severity, Tool.AAPT2, message, file or None, number(at_line), number(column), Follow.NOTHING
+            severity, Tool.AAPT2, message, _first_of(file), number(at_line), number(column), Follow.NOTHING
         )
     return _match_plain(line, task)
 
 
 def _match_plain(line: str, task: TaskLookup) -> Finding | None:
+    twice = _DUPLICATES.match(line) if "Duplicate resources" in line else None
+    if twice:
+        return Finding(Severity.ERROR, Tool.AAPT2, twice[2], _first_of(twice[1]), None, None, Follow.NOTHING)
     plain = _PLAIN.match(line) if _RESOURCE_SUFFIX.search(line) else None
     if plain is None:
         return None
@@ -74,14 +81,21 @@ def _match_plain(line: str, task: TaskLookup) -> Finding | None:
         return None
     if word[0].isupper() and (_LINT_TAG.search(message) or task_name(task()).startswith("lint")):
         return None
-    if _DUPLICATES.match(line):
-        file = line.partition("] ")[2].partition("\t")[0]
     return Finding(
         severity_of(word.lower()),
         Tool.AAPT2,
         message,
-        plain_path(file.strip()),
+        _first_of(file),
         number(at_line),
         number(column),
         Follow.NOTHING,
     )
+
+
+def _first_of(listed: str | None) -> str | None:
+    """Give the first path of `[string/a] /a.xml [string/a] /b.xml`, or the only one there is."""
+    name = _LISTED.match(listed or "")
+    if name is None or listed is None:
+        return plain_path(listed.strip()) if listed else None
+    first, _, _ = listed[name.end() :].partition(name[1])
+    return plain_path(first.strip()) or None

@@ -22,7 +22,14 @@ MARKS = (r"ERROR:", r"D8: ", r"R8: ")
 _MARKED = re.compile(
     r"(?:(ERROR|WARNING|WARN):{1,2} ?)?(?:([^\n]*?)(?::(\d+)(?::(\d+))?)?: )?(D8|R8): (\S.*)", re.DOTALL
 )
-_ERROR = re.compile(r"ERROR: ?(?:([/\\]|[A-Za-z]:[/\\])([^\n]*?)(?::(\d+)(?::(\d+))?)?: )?(\S.*)", re.DOTALL)
+_ERROR = re.compile(
+    r"ERROR: ?(?:([/\\]|[A-Za-z]:[/\\])([^\n]*?)(?::(\d+)(?:[:.](\d+)(?:-[\d.]+)?)?)?: )?(\S.*)", re.DOTALL
+)
+_OF_THE_RUNNER = re.compile(
+    r"Job failed|Job succeeded|script returned exit code|failed to (?:solve|build)\b|Step .* failed"
+    r"|[^\n]{0,300}(?:exit(?:ed with)? (?:code|status)|non-zero code)\W* \d+\s*$"
+)
+"""How CI systems and containers say that what they ran has failed; Gradle has said why."""
 _ONLY_A_PATH = re.compile(r"(?:[/\\]|[A-Za-z]:[/\\])\S*\s*$")
 _R8_HEADING = re.compile(r"Missing class(?:es)?\b")
 _RESOURCE_TASK = re.compile(r"Resources?$|Resources?[A-Z]|aapt", re.IGNORECASE)
@@ -43,7 +50,7 @@ def match(line: str, task: TaskLookup) -> Finding | None:
         return None
     root, rest, at_line, column, message = plain.groups()
     is_cut = (root is None and _ONLY_A_PATH.match(message)) or message.startswith("AAPT: ")
-    if is_cut:
+    if is_cut or (root is None and _OF_THE_RUNNER.match(message)):
         return None
     file = root + rest if root else None
     return Finding(

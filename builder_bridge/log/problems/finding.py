@@ -38,10 +38,15 @@ HEAD_CHARS = 8192
 """Matchers look at this much of a line: a place and the gist stand at its beginning."""
 
 WARNING_WORDS = (
-    "warning|warn|警告|경고|Warnung|avertissement|advertencia|aviso|avviso|предупреждение|ostrzeżenie|uyarı"
+    "warning|warn|警告|경고|Warnung|avertissement|advertencia|aviso|avviso|avvertenza|advertência"
+    "|предупреждение|ostrzeżenie|uyarı"
 )
 ERROR_WORDS = "error|错误|錯誤|エラー|오류|Fehler|erreur|erro|errore|ошибка|błąd|hata|fatal error"
 _IS_WARNING = re.compile(rf"(?:{WARNING_WORDS})$", re.IGNORECASE)
+
+
+PATH = r"(?:file:)?(?:(?:[A-Za-z]:)?[/\\][^\n]*?|[^\s:]*?)"
+"""How a path begins at the beginning of a line; only an absolute one may have blanks in it."""
 
 
 def severity_of(word: str) -> Severity:

@@ -10,6 +10,7 @@ import re
 from builder_bridge.log.problem import Tool
 from builder_bridge.log.problems.finding import (
     ERROR_WORDS,
+    PATH,
     WARNING_WORDS,
     Finding,
     TaskLookup,
@@ -33,7 +34,8 @@ WARNING_MARKS = (
 )
 
 _WORDS = rf"(?:{ERROR_WORDS}|{WARNING_WORDS})"
-_PLACED = re.compile(r"([^\n]*?\.java):(\d+): ([^\W\d_]{1,20})[:：] ?(\S.*)", re.DOTALL)
+_WORD = re.compile(_WORDS)
+_PLACED = re.compile(rf" {{0,3}}({PATH}\.java):(\d+): ([^\W\d_]{{1,20}})[:：] ?(\S.*)", re.DOTALL)
 _IN_ARCHIVE = re.compile(rf"([^\n]*?\.(?:jar|class)\([^)\n]*\)): ({_WORDS})[:：] ?(\S.*)", re.DOTALL)
 _BARE = re.compile(rf"({_WORDS})[:：] (\S.*)", re.DOTALL)
 _TAGGED = re.compile(r"\[[A-Za-z][\w./-]*\]")
@@ -49,7 +51,7 @@ def match(line: str, task: TaskLookup) -> Finding | None:
     placed = _PLACED.match(line) if ".java:" in line else None
     if placed:
         file, at_line, word, message = placed.groups()
-        if _NO_PROBLEM.match(word):
+        if _NO_PROBLEM.match(word) or (word.isascii() and not _WORD.fullmatch(word)):
             return None
         tool = Tool.KAPT if _is_of_kapt(file, task) else Tool.JAVAC
         return Finding(severity_of(word), tool, message, plain_path(file.strip()), number(at_line))
@@ -66,7 +68,8 @@ def match(line: str, task: TaskLookup) -> Finding | None:
         return None
     if not (is_localized or _TAGGED.match(message) or _JAVA_TASK.search(task_name(task()))):
         return None
-    return Finding(severity_of(word), Tool.JAVAC, message)
+    tool = Tool.KAPT if _KAPT_TASK.match(task_name(task())) else Tool.JAVAC
+    return Finding(severity_of(word), tool, message)
 
 
 def _is_of_kapt(file: str, task: TaskLookup) -> bool:

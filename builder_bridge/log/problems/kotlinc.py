@@ -3,12 +3,13 @@
 K1 prints `e: /A.kt: (3, 5): text`, K2 `e: file:///A.kt:3:5 text` without a colon after the column,
 build scripts `e: file:///b.gradle.kts:3:5: text` with one. Without a line K2 glues the text to
 the path. KSP puts `[ksp]` first and gives no column; KAPT repeats javac's form behind `e:`.
+The compiler by itself, as the plugin runs it where its daemon fails, prints `/A.kt:3:5: error: text`.
 """
 
 import re
 
 from builder_bridge.log.problem import Severity, Tool
-from builder_bridge.log.problems.finding import Finding, number, plain_path, severity_of
+from builder_bridge.log.problems.finding import PATH, Finding, number, plain_path, severity_of
 
 MARKS = (r"(?:^|[^A-Za-z0-9_.\n]|Kotlin)e: ",)
 WARNING_MARKS = (r"(?:^|[^A-Za-z0-9_.\n]|Kotlin)w: ",)
@@ -24,6 +25,9 @@ _ONLY_A_PLACE = re.compile(r"(?:file:|[/\\]|[A-Za-z]:[/\\])(?:\S*|[^\n]*\.(?:kts
 """What is left of a line that was cut before its message."""
 
 _ONLY_A_MARK = re.compile(r"\[\w*$")
+_BARE = re.compile(
+    rf"(?:exception: )?({PATH}\.kts?):(\d+):(\d+): (error|warning|exception): (\S.*)", re.DOTALL
+)
 _JAVAC_WORD = re.compile(r"(error|warning|警告|错误|エラー): +")
 
 
@@ -49,6 +53,16 @@ def match(line: str) -> Finding | None:
     elif not text.strip() or _ONLY_A_MARK.match(text) or "file:///".startswith(text):
         return None
     return _settle(Finding(severity, tool, text))
+
+
+def match_bare(line: str) -> Finding | None:
+    """See a message in the form of the compiler's own command line."""
+    found = _BARE.match(line)
+    if found is None:
+        return None
+    file, at_line, column, word, message = found.groups()
+    severity = severity_of(word)
+    return Finding(severity, Tool.KOTLINC, message, plain_path(file.strip()), number(at_line), number(column))
 
 
 def _placed(severity: Severity, tool: Tool, text: str, position: re.Match[str]) -> Finding:

@@ -15,7 +15,11 @@ from builder_bridge.log.problems.finding import (
 MARKS = (r": Error: ",)
 WARNING_MARKS = (r": Warning: ",)
 
-_PLACED = re.compile(r"([^\n]*?\.\w{1,10})(?::(\d+)(?::(\d+))?)?: (Error|Warning|Fatal): (\S.*)", re.DOTALL)
+_PLACED = re.compile(
+    r"((?:[/\\]|[A-Za-z]:[/\\])[^\n]*?|[^\n]*?\.\w{1,10})(?::(\d+)(?::(\d+))?)?"
+    r": (Error|Warning|Fatal): (\S.*)",
+    re.DOTALL,
+)
 _BARE = re.compile(r"(Error|Warning): (\S.*\[[A-Z]\w+(?: from [\w.-]+)?\])\s*$")
 _TAG = re.compile(r"\[[A-Z]\w+(?: from [\w.-]+)?\]\s*$")
 

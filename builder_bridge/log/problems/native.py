@@ -3,7 +3,7 @@
 import re
 
 from builder_bridge.log.problem import Severity, Tool
-from builder_bridge.log.problems.finding import Finding, Follow, number, plain_path, severity_of
+from builder_bridge.log.problems.finding import PATH, Finding, Follow, number, plain_path, severity_of
 
 MARKS = (
     r":[0-9]+(?::[0-9]+)?: (?:fatal )?error: ",
@@ -14,9 +14,8 @@ MARKS = (
 WARNING_MARKS = (r":[0-9]+: warning: ", r"(?:^|[^A-Za-z0-9_\n])warning: ", r"CMake (?:Warning|Deprecation)")
 
 _RUNNING = re.compile(r"C/C\+\+: ?")
-_SOURCE = (
-    r"[^\n]*?\.(?:c|cc|cpp|cxx|c\+\+|h|hh|hpp|hxx|inl|inc|ipp|tcc|m|mm|S|s|asm|rs|glsl|frag|vert|comp|cu)"
-)
+_SUFFIX = r"\.(?:c|cc|cpp|cxx|c\+\+|h|hh|hpp|hxx|inl|inc|ipp|tcc|m|mm|S|s|asm|rs|glsl|frag|vert|comp|cu)"
+_SOURCE = rf" {{0,6}}{PATH}{_SUFFIX}"
 _PLACED = re.compile(rf"({_SOURCE}):(\d+)(?::(\d+))?: (fatal error|error|warning): (\S.*)", re.DOTALL)
 _REFERENCE = re.compile(rf"({_SOURCE})(?::(\d+))?:[^\n]*?(undefined reference to .*)", re.DOTALL)
 _LINKER = re.compile(

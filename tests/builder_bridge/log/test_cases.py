@@ -13,7 +13,7 @@ from builder_bridge.log.reader import LogReader
 CASES = sorted((Path(__file__).parents[2] / "cases" / "buildlog").glob("*.json"))
 SEEDED_CUTS = 50
 SEEDED_CUTS_OF_OUR_OWN = 4
-LARGE_BYTES, LARGE_STEP = 30_000, 13
+LARGE_BYTES, LARGE_STEP = 8_000, 13
 
 
 def read_case(path: Path) -> dict[str, Any]:

@@ -164,6 +164,11 @@ def test_a_broken_machine_form_is_no_problem(line: str) -> None:
         "CMake Error at CMakeLists.txt:22 (foo):",
         "C/C++: /p/a.cpp:3:4: error:",
         "> Task :app:x FAIL",
+        "e: C",
+        "e: /data/My Proj",
+        "e: /data/Stub.java:17: err",
+        "ERROR:/p/a.jar: D8",
+        "ERROR:[raw/a",
     ],
 )
 def test_a_last_line_cut_before_its_message_gives_no_problem(end: str) -> None:
