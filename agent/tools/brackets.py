@@ -1,17 +1,30 @@
-"""Check that brackets, strings and comments of Kotlin source close: what a cut or misplaced edit breaks.
+"""Check that brackets, strings and comments of Kotlin or Java close: what a cut or misplaced edit breaks.
 
-A grammar would say more, but none that is packaged knows today's Kotlin; this knows only its lexical rules
-(Kotlin language specification, lexical grammar) and so finds nothing wrong with syntax to come.
+A grammar would say more, but those that are packaged do not keep up: tree-sitter's for Java refuses module
+imports, statements before `super(…)` and octal literals with underscores, all of which javac takes. This
+knows only lexical rules (Kotlin language specification, lexical grammar; Java language specification,
+chapter 3), and so finds nothing wrong with syntax to come. What could not be told for certain is passed.
 """
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 _CLOSES = {")": "(", "]": "[", "}": "{"}
+_JAVA_UNTOLD = ("\\u", "\\{")
+"""Escapes that javac reads before all else, and string templates, which one version of Java had."""
+
+
+class Language(StrEnum):
+    """Whose lexical rules hold."""
+
+    KOTLIN = "kotlin"
+    JAVA = "java"
 
 
 @dataclass(slots=True)
 class _Scan:
     text: str
+    language: Language
     at: int = 0
     open: list[tuple[str, int]] = field(default_factory=list)
     fault: tuple[int, str] | None = None
@@ -21,9 +34,14 @@ class _Scan:
         self.at = len(self.text)
 
 
-def unclosed(text: str) -> str | None:
-    """Say where Kotlin source does not close, as `LINE:COLUMN  reason`; None where it does."""
-    scan = _Scan(text)
+def unclosed(text: str, language: Language) -> str | None:
+    """Say where source does not close, as `LINE:COLUMN  reason`; None where it does, or cannot be told."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text or (language is Language.JAVA and any(word in text for word in _JAVA_UNTOLD)):
+        return None
+    scan = _Scan(text, language)
+    if text.startswith("#!"):
+        scan.at = len(text.partition("\n")[0])
     while scan.at < len(text) and scan.fault is None:
         _token(scan)
     if scan.fault is None and scan.open:
@@ -46,11 +64,13 @@ def _token(scan: _Scan) -> None:
         scan.at += 1
     elif char in _CLOSES:
         _close(scan, char)
-    elif char == '"':
+    elif char == '"' and scan.language is Language.KOTLIN:
         _string(scan)
+    elif char == '"':
+        _java_string(scan)
     elif char == "'":
         _character(scan)
-    elif char == "`":
+    elif char == "`" and scan.language is Language.KOTLIN:
         end = text.find("`", at + 1)
         scan.at = end + 1 if end >= 0 else at + 1
     else:
@@ -70,8 +90,14 @@ def _close(scan: _Scan, char: str) -> None:
 
 
 def _comment(scan: _Scan) -> None:
-    """Skip a comment; in Kotlin they nest."""
+    """Skip a comment; in Kotlin they nest, in Java they do not."""
     start, depth = scan.at, 0
+    if scan.language is Language.JAVA:
+        end = scan.text.find("*/", start + 2)
+        scan.at = end + 2
+        if end < 0:
+            scan.fail(start, "the comment is never closed")
+        return
     while scan.at < len(scan.text):
         if scan.text.startswith("/*", scan.at):
             depth, scan.at = depth + 1, scan.at + 2
@@ -92,6 +118,21 @@ def _character(scan: _Scan) -> None:
         scan.at = end + 1 if 0 <= end - at <= 8 else at + 1
     else:
         scan.at = at + 3 if text.startswith("'", at + 2) else at + 1
+
+
+def _java_string(scan: _Scan) -> None:
+    """Skip a string or a text block."""
+    text, start = scan.text, scan.at
+    quote = '"""' if text.startswith('"""', start) else '"'
+    scan.at += len(quote)
+    while scan.at < len(text) and not text.startswith(quote, scan.at):
+        if quote == '"' and text[scan.at] == "\n":
+            break
+        scan.at += 2 if text[scan.at] == "\\" else 1
+    if text.startswith(quote, scan.at):
+        scan.at += len(quote)
+    else:
+        scan.fail(start, "the string is never closed")
 
 
 def _string(scan: _Scan) -> None:
