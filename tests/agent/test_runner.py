@@ -197,7 +197,7 @@ async def test_a_file_that_no_longer_parses_is_refused_before_the_phone(tmp_path
         script(
             Turn(calls=(cut,)),
             Turn(calls=(BUILD,)),
-            Turn(expects=told("build_gradle_project", "not built", "Main.java:3"), calls=(sure,)),
+            Turn(expects=told("build_gradle_project", "not built", "Main.java:4"), calls=(sure,)),
             Turn(expects=told("build_gradle_project", "GREEN"), text="It was right."),
         ),
         tmp_path,
