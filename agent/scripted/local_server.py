@@ -1,7 +1,7 @@
 """A small HTTP/1.1 server on a port of this host, for providers that follow a script."""
 
 import json
-from collections.abc import Awaitable, Callable
+from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
@@ -12,15 +12,14 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from agent.message import JsonObject
 
-Answer = Callable[["Peer", str, bytes], Awaitable[None]]
-"""Answers one request, given its target and body."""
 
+class LocalServer(ABC):
+    """Serves on a free port of 127.0.0.1 while its block lasts; every answer says that it is scripted.
 
-class LocalServer:
-    """Serves on a free port of 127.0.0.1 while its block lasts; every answer says that it is scripted."""
+    What it answers is up to who inherits from it.
+    """
 
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
+    def __init__(self) -> None:
         self._stack = AsyncExitStack()
         self.port = 0
 
@@ -38,12 +37,21 @@ class LocalServer:
     ) -> None:
         await self._stack.aclose()
 
+    @property
+    def base_url(self) -> str:
+        """The address that dialects append their paths to."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @abstractmethod
+    async def answer(self, peer: "Peer", target: str, body: bytes) -> None:
+        """Answer one request, given its target and body."""
+
     async def _serve(self, stream: SocketStream) -> None:
         async with stream:
             peer = Peer(stream)
             try:
                 while (request := await peer.receive()) is not None:
-                    await self._answer(peer, *request)
+                    await self.answer(peer, *request)
             except (anyio.BrokenResourceError, anyio.ClosedResourceError, h11.RemoteProtocolError):
                 return
 

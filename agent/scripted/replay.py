@@ -1,15 +1,12 @@
 """Serve recorded exchanges again, in the order in which they were recorded."""
 
-from types import TracebackType
-from typing import Self
-
 from agent.providers.provider import Provider
 from agent.record import Exchange
 from agent.scripted.address import dialect_of, refuse_path, scripted_provider
 from agent.scripted.local_server import LocalServer, Peer
 
 
-class ReplayProvider:
+class ReplayProvider(LocalServer):
     """A provider that says what another one once said; `async with ReplayProvider(read_exchanges(folder))`.
 
     Bodies and statuses are those of the recording, whatever is asked. A request past the last one, or
@@ -17,26 +14,18 @@ class ReplayProvider:
     """
 
     def __init__(self, exchanges: list[Exchange]) -> None:
+        super().__init__()
         self._exchanges = exchanges
         self._next = 0
-        self._server = LocalServer(self._answer)
-
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._server.__aexit__(kind, fault, trace)
 
     @property
     def provider(self) -> Provider:
         """The catalogue entry for this server."""
         title = f"Replay of {len(self._exchanges)} recorded exchanges (no model)"
-        return scripted_provider(f"http://127.0.0.1:{self._server.port}/v1", title)
+        return scripted_provider(self.base_url, title)
 
-    async def _answer(self, peer: Peer, target: str, body: bytes) -> None:
+    async def answer(self, peer: Peer, target: str, body: bytes) -> None:
+        """Serve the next exchange, or say what does not fit."""
         dialect = dialect_of(target)
         if dialect is None:
             await refuse_path(peer, target)

@@ -2,8 +2,6 @@
 
 import json
 from collections import Counter
-from types import TracebackType
-from typing import Self
 
 import anyio
 
@@ -17,7 +15,7 @@ from agent.scripted.local_server import LocalServer, Peer
 from agent.scripted.render import render
 
 
-class ScriptedProvider:
+class ScriptedProvider(LocalServer):
     """A provider that answers from a script; `async with ScriptedProvider(conversation) as server`.
 
     Which turn is served follows from the request itself, by the assistant's turns in it, so a client
@@ -26,32 +24,19 @@ class ScriptedProvider:
     """
 
     def __init__(self, conversation: Conversation) -> None:
+        super().__init__()
         self.conversation = conversation
         self.requests: list[JsonObject] = []
         self.mismatches: list[str] = []
         self._served: Counter[tuple[str, int]] = Counter()
-        self._server = LocalServer(self._answer)
-
-    async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._server.__aexit__(kind, fault, trace)
-
-    @property
-    def base_url(self) -> str:
-        """The address that dialects append their paths to."""
-        return f"http://127.0.0.1:{self._server.port}/v1"
 
     @property
     def provider(self) -> Provider:
         """The catalogue entry for this server."""
         return scripted_provider(self.base_url, f"Scripted: {self.conversation.title} (a script, no model)")
 
-    async def _answer(self, peer: Peer, target: str, body: bytes) -> None:
+    async def answer(self, peer: Peer, target: str, body: bytes) -> None:
+        """Serve the turn that the request asks for, or say what does not fit."""
         dialect = dialect_of(target)
         if dialect is None:
             await refuse_path(peer, target)
