@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 import anyio
 import structlog
+from anyio import to_thread
 
 from builder_bridge.build import BuildSpec, RunId
-from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable
+from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable, WorkspaceFault
 from orchestrator.engine.patience import Patience
 from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.resources import EngineResources, Stores
@@ -82,6 +83,14 @@ async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> d
         return port.route_name
 
     route = await with_patience(resources, job, submit, stop_on_cancel=True)
+    if isinstance(route, WorkspaceFault) and await to_thread.run_sync(
+        stores.workspaces.drop_damaged, job.build.fingerprint
+    ):
+        log.warning("workspace.was_damaged", fingerprint=job.build.fingerprint, fault=str(route))
+        return {
+            **given_up(route),
+            "hint": "What was kept of the workspace was damaged and is gone; send it again.",
+        }
     if isinstance(route, BridgeError):
         return given_up(route)
     if route is None:

@@ -160,6 +160,22 @@ class WorkspaceStore:
         """Forget a workspace; blobs that no other one shares go with `remove_unused_blobs`."""
         shutil.rmtree(self._tree(fingerprint), ignore_errors=True)
 
+    def drop_damaged(self, fingerprint: str) -> bool:
+        """Forget a workspace, and each of its contents that is not what its name says; say whether any was.
+
+        A power cut may have come before a content was on the disk. Sent again, it is whole again.
+        """
+        try:
+            files = self.get(fingerprint, "", "").files
+        except NotFound:
+            return False
+        damaged = [file.sha256 for file in files if not _is_whole(self._blob(file.sha256))]
+        for sha256 in damaged:
+            self._blob(sha256).unlink(missing_ok=True)
+        if damaged:
+            self.remove(fingerprint)
+        return bool(damaged)
+
     def fingerprints(self) -> list[tuple[str, float]]:
         """Give each kept workspace with the time it was last used."""
         return [(path.name, path.stat().st_mtime) for path in self._trees.iterdir()]
@@ -209,7 +225,10 @@ class WorkspaceStore:
             (root / "files").mkdir(parents=True, exist_ok=True)
             files = [_without_content(file) for file in snapshot.files]
             manifest = {"files": files, "links": [asdict(link) for link in snapshot.links]}
-            (root / "manifest.json").write_text(json.dumps(manifest))
+            with (root / "manifest.json").open("w") as out:
+                json.dump(manifest, out)
+                out.flush()
+                os.fsync(out.fileno())  # the tree gets its name next, and must not have it without this
             try:
                 root.rename(tree)
             except OSError:
@@ -229,6 +248,14 @@ class WorkspaceStore:
 def place_of(owner: str, name: str) -> str:
     """Name the place of an uploaded workspace, so that the phone keeps what it has of it."""
     return hashlib.sha256(f"upload\0{owner}\0{name}".encode()).hexdigest()[:20]
+
+
+def _is_whole(blob: Path) -> bool:
+    try:
+        with blob.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == blob.name
+    except FileNotFoundError:
+        return False
 
 
 def is_sha256(text: str) -> bool:

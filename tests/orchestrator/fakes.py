@@ -32,6 +32,7 @@ from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, Serv
 from builder_bridge.health import Health, read_health
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.routes.route import check_words
+from builder_bridge.workspace.scan import read_chunks
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.phone import OpenPhone
 
@@ -121,6 +122,9 @@ class FakePhone:
             if (run / "request").read_text() != digest:
                 raise RunConflict(f"{run_id} was made from other content")
             return BuildState((run / "state").read_text()) if (run / "state").exists() else None
+        for file in snapshot.files:
+            for _chunk in read_chunks(snapshot, file):  # raises where the content is not what it was
+                pass
         await self._gate("upload")
         await anyio.sleep(plan_of(snapshot).get("upload_s", 0.0))
         run.mkdir(parents=True, exist_ok=True)

@@ -222,3 +222,22 @@ async def test_a_phone_tells_how_many_waiting_builds_it_could_take(
             await submit(running, make_workspace(projects / str(number), text=str(number)), **wish)
         phones = (await running.http.get("/v1/phones")).json()["phones"]
         assert {phone["address"]: phone["queue"] for phone in phones} == {"p1": 2, "p2": 1}
+
+
+async def test_a_workspace_that_a_power_cut_damaged_is_refused_once_and_whole_when_sent_again(
+    start: Start, projects: Path, tmp_path: Path
+) -> None:
+    workspace = make_workspace(projects / "hello")
+    (tmp_path / "phones/p1").mkdir(parents=True)
+    (tmp_path / "phones/p1/offline").touch()
+    async with start("p1") as running:
+        waiting = (await submit(running, workspace))["id"]
+        digest = hashlib.sha256((workspace / "build.gradle").read_bytes()).hexdigest()
+        (running.settings.data_dir / "workspaces/blobs" / digest[:2] / digest).write_bytes(b"")
+        (tmp_path / "phones/p1/offline").unlink()
+        running.service.stores.bells.ring("phones")
+        build = await ended(running, waiting)
+        assert (build["outcome"], "send it again" in build["reason"]) == ("refused", True), build
+        again = (await submit(running, workspace))["id"]
+        assert again != waiting
+        assert (await ended(running, again))["outcome"] == "succeeded"
