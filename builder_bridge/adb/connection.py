@@ -25,6 +25,7 @@ from builder_bridge.adb.events import (
 )
 from builder_bridge.adb.greeting import Greeting
 from builder_bridge.adb.link import AdbStream
+from builder_bridge.adb.pace import Pace
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.protocol import WINDOW_BYTES, AdbProtocol
 from builder_bridge.adb.waiting import Signal, beside
@@ -37,10 +38,6 @@ PING_SERVICE = "pocketbuild-ping:"
 """No adbd knows it, so each refuses it at once, without starting a process."""
 PING_INTERVAL_S = 10.0
 MISSES_ALLOWED = 3
-SMALL_BYTES = 256
-BURST_S = 0.001
-"""Small answers that follow each other faster than this, as those to thousands of files do, are
-taken in lots; a single one is taken at once."""
 LEAST_IN_FLIGHT_BYTES = 2 << 20
 FASTEST_BYTES_PER_S = 2e9
 """So much is sent ahead of the phone's acknowledgements that a line of this speed would stay full.
@@ -138,20 +135,21 @@ class WireConnection:
 
     async def read(self) -> None:
         """Own the wire's reading half until it ends."""
-        small_before_at = -BURST_S
+        pace = Pace()
         try:
             while data := await self._wire.receive():
                 self._has_heard = True
-                is_small = len(data) < SMALL_BYTES
+                may_wait = (
+                    self._protocol.has_windows
+                )  # else each packet must be answered for the next to come
                 for event in self._protocol.feed(data):
                     self._dispatch(event)
-                    is_small = is_small and isinstance(event, StreamData)  # credit is never kept waiting
+                    may_wait = may_wait and isinstance(event, StreamData)
                 self._send_now()
-                if is_small:
-                    now, before_at = anyio.current_time(), small_before_at
-                    small_before_at = now
-                    if now - before_at < BURST_S:
-                        await anyio.sleep(BURST_S)
+                if not may_wait:
+                    pace.end_row()
+                elif pause_s := pace.pause_s(anyio.current_time(), len(data)):
+                    await anyio.sleep(pause_s)
             self._end(PhoneLost(f"{self._wire.name} closed the connection."))
         except OSError as error:
             self._end(PhoneLost(f"{self._wire.name} was lost: {error.strerror or error}."))

@@ -13,7 +13,14 @@ import anyio
 from builder_bridge.adb.compression import SAMPLE_BYTES, Algorithm, gives_in, is_packed
 from builder_bridge.adb.file_blocks import FileBlocks
 from builder_bridge.adb.packets import Buffer
-from builder_bridge.adb.sync_packets import BLOCK_BYTES, CHUNK_BYTES, encode_chunks, encode_done, encode_send
+from builder_bridge.adb.sync_packets import (
+    BLOCK_BYTES,
+    CHUNK_BYTES,
+    encode_chunk_head,
+    encode_chunks,
+    encode_done,
+    encode_send,
+)
 
 Content = Path | Buffer | AsyncIterable[Buffer]
 READ_BYTES = 4 * BLOCK_BYTES
@@ -117,12 +124,13 @@ class Encoder:
             return None
         flag, algorithm = self.plain_flag, self._algorithm_for(file, data)
         if algorithm:
-            compressor, flag = algorithm.new_compressor(), algorithm.flag
-            data = compressor.add(data) + compressor.end()
+            compressor = algorithm.new_compressor()
+            packed = compressor.add(data) + compressor.end()
+            if len(packed) < len(data):
+                data, flag = packed, algorithm.flag
         head = encode_send(file.destination, file.mode, flag)
-        return b"".join(
-            (head, *encode_chunks(data), encode_done(int(time.time()) if mtime_s is None else mtime_s))
-        )
+        done = encode_done(int(time.time()) if mtime_s is None else mtime_s)
+        return b"".join((head, encode_chunk_head(len(data)), data, done) if data else (head, done))
 
     def _algorithm_for(self, file: PushFile, beginning: Buffer) -> Algorithm | None:
         if self.algorithm is None or is_packed(file.destination):
@@ -138,7 +146,7 @@ def _mtime_s(file: PushFile) -> int:
 
 def _read_beginning(path: Path) -> tuple[bytes, int]:
     """Read one byte more than a chunk at most, with as few calls as can be: small files come in thousands."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(str(path), os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(descriptor, CHUNK_BYTES + 1), int(os.fstat(descriptor).st_mtime)
     finally:

@@ -88,7 +88,7 @@ class AdbProtocol:
         self._own_features = tuple(features)
         self._reader = PacketReader()
         self._has_sums = True
-        self._has_windows = False
+        self.has_windows = False
         self._body = bytearray()
         self._streams: dict[int, _Stream] = {}
         self._last_id = 0
@@ -128,14 +128,14 @@ class AdbProtocol:
         """Ask for a service and give the stream's id; `StreamOpened` or `StreamClosed` follows."""
         self._last_id += 1
         self._streams[self._last_id] = _Stream(window_bytes)
-        self._send(OPEN, self._last_id, window_bytes if self._has_windows else 0, service.encode() + b"\0")
+        self._send(OPEN, self._last_id, window_bytes if self.has_windows else 0, service.encode() + b"\0")
         return self._last_id
 
     def limit_in_flight(self, stream_id: int, size_bytes: int) -> None:
         """Let no more than about so many bytes be under way, unacknowledged, where windows are in force."""
         if stream := self._streams.get(stream_id):
             stream.max_in_flight_bytes = size_bytes
-            stream.is_paused = self._has_windows and stream.in_flight_bytes > size_bytes
+            stream.is_paused = self.has_windows and stream.in_flight_bytes > size_bytes
 
     def writable_bytes(self, stream_id: int) -> int:
         """Tell how many bytes one `write` may carry now; none means wait for `StreamWritable`."""
@@ -144,7 +144,7 @@ class AdbProtocol:
             return 0
         if stream.is_paused:
             return 0
-        allowed = stream.credit if self._has_windows else stream.credit * self.max_send_bytes
+        allowed = stream.credit if self.has_windows else stream.credit * self.max_send_bytes
         return max(0, min(allowed, self.max_send_bytes))
 
     def write(self, stream_id: int, buffers: Sequence[Buffer]) -> None:
@@ -152,8 +152,8 @@ class AdbProtocol:
         stream = self._streams[stream_id]
         size_bytes = sum(map(len, buffers))
         assert 0 < size_bytes <= self.writable_bytes(stream_id), "written without credit"
-        stream.credit -= size_bytes if self._has_windows else 1
-        if self._has_windows:
+        stream.credit -= size_bytes if self.has_windows else 1
+        if self.has_windows:
             stream.in_flight_bytes += size_bytes
             stream.is_paused = stream.in_flight_bytes > stream.max_in_flight_bytes
         self._send(WRTE, stream_id, stream.remote_id, *buffers)
@@ -225,7 +225,7 @@ class AdbProtocol:
             )
         self.banner = parse_banner(body)
         self._has_sums = self._reader.checks_sums = version == VERSION_WITH_SUM
-        self._has_windows = "delayed_ack" in self.features
+        self.has_windows = "delayed_ack" in self.features
         self.max_send_bytes = min(max_payload_bytes, MAX_PAYLOAD_BYTES)
         return Connected(self.banner)
 
@@ -273,9 +273,9 @@ class AdbProtocol:
 
     def _take_credit(self, stream: _Stream, packet: Packet) -> Iterator[Event]:
         granted, self._body = bytes(self._body), bytearray()
-        if len(granted) != (4 if self._has_windows else 0):
+        if len(granted) != (4 if self.has_windows else 0):
             raise ProtocolFault(f"The OKAY of stream {packet.arg1} carries {len(granted)} bytes of credit.")
-        credit = int.from_bytes(granted, "little", signed=True) if self._has_windows else 1
+        credit = int.from_bytes(granted, "little", signed=True) if self.has_windows else 1
         stream.credit += credit
         stream.in_flight_bytes = max(0, stream.in_flight_bytes - credit)
         if stream.in_flight_bytes * 2 <= stream.max_in_flight_bytes:
@@ -289,8 +289,10 @@ class AdbProtocol:
             yield StreamWritable(packet.arg1)
 
     def _grant(self, stream_id: int, stream: _Stream) -> None:
-        if not self._has_windows:
-            while stream.unanswered_packets and stream.waiting_bytes < READ_AHEAD_BYTES:
+        if not self.has_windows:
+            while stream.unanswered_packets and stream.waiting_bytes < min(
+                READ_AHEAD_BYTES, stream.window_bytes
+            ):
                 stream.unanswered_packets -= 1
                 self._send(OKAY, stream_id, stream.remote_id)
         elif not stream.is_mid_packet and stream.ungranted_bytes >= max(1, stream.window_bytes // 8):

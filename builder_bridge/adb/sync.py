@@ -33,8 +33,14 @@ from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded, Trans
 
 BATCH_FILES = 256
 """So many files are looked at to decide on compression."""
-READ_FILES = 64
+READ_FILES = 128
 """So many small ones are read before the first of them goes."""
+ANSWERS_WINDOW_BYTES = 1
+FEW_FILES = 16
+ANSWERS_PAUSE_S = 0.001
+"""The phone answers each file with eight bytes. Where many are on their way it may send its next
+packet only after we have taken the last one, and we take our time, so that answers come in lots:
+thousands of packets would keep both ends busier than the files themselves."""
 WORTH_MEASURING_BYTES = 1 << 20
 """Less than this is sent plain rather than the line be measured for it."""
 
@@ -57,7 +63,7 @@ async def push_many(adb: AdbConnection, files: Iterable[PushFile]) -> None:
     `PathRefused` with the phone's own words, naming the file: those before it lie there whole,
     it and those after it do not. Raises `PhoneLost` when the connection dies.
     """
-    async with open_session(adb) as session:
+    async with open_session(adb, window_bytes=ANSWERS_WINDOW_BYTES) as session:
         unanswered = _Unanswered()
         async with beside(partial(_take_answers, session, unanswered)):
             with suppress(StreamEnded):  # the phone's reason is among the answers that are being read
@@ -128,25 +134,24 @@ class _Unanswered:
 
     def __init__(self) -> None:
         self.paths = deque[PurePosixPath]()
-        self._changed = Signal()
-
-    def drop_first(self) -> None:
-        self.paths.popleft()
-        self._changed.notify()
+        self.changed = Signal()
 
     async def all_gone(self) -> None:
         while self.paths:
-            await self._changed.wait()
+            await self.changed.wait()
 
 
 async def _take_answers(session: SyncSession, unanswered: _Unanswered) -> None:
     while True:
-        answer = await session.take_answer()
-        if not unanswered.paths:
-            raise ProtocolFault("The phone's sync service answered before it was asked.")
-        if not isinstance(answer, Okay):
-            raise session.refusal(unanswered.paths[0], answer)
-        unanswered.drop_first()
+        for answer in await session.take_answers():
+            if not unanswered.paths:
+                raise ProtocolFault("The phone's sync service answered before it was asked.")
+            if not isinstance(answer, Okay):
+                raise session.refusal(unanswered.paths[0], answer)
+            unanswered.paths.popleft()
+        unanswered.changed.notify()
+        if len(unanswered.paths) > FEW_FILES:
+            await anyio.sleep(ANSWERS_PAUSE_S)
 
 
 async def _send_files(

@@ -13,6 +13,7 @@ import anyio
 from builder_bridge.adb.compression import Algorithm
 from builder_bridge.adb.link import AdbConnection, AdbStream
 from builder_bridge.adb.packets import Buffer, skip_bytes
+from builder_bridge.adb.protocol import WINDOW_BYTES
 from builder_bridge.adb.sync_packets import (
     Answer,
     Data,
@@ -46,12 +47,20 @@ class SyncSession:
 
     async def take_answer(self) -> Answer:
         """Give the next answer. Raises `StreamEnded` when the phone ends the session instead."""
-        while not self._answers:
+        if not self._answers:
+            self._answers.extend(await self.take_answers())
+        return self._answers.popleft()
+
+    async def take_answers(self) -> list[Answer]:
+        """Give all answers that came at once, at least one. Raises as `take_answer` does."""
+        answers = list(self._answers)
+        self._answers.clear()
+        while not answers:
             data = await self._stream.receive()
             if not data:
                 raise StreamEnded("The phone's sync service ended without an answer.", serial=self.serial)
-            self._answers.extend(self._reader.feed(data))
-        return self._answers.popleft()
+            answers += self._reader.feed(data)
+        return answers
 
     def encode_stat(self, path: PurePosixPath) -> bytes:
         """Ask what a path is, in the newest way that the phone knows."""
@@ -103,9 +112,11 @@ class SyncSession:
 
 
 @asynccontextmanager
-async def open_session(adb: AdbConnection, entry: bytes = b"DONE") -> AsyncIterator[SyncSession]:
+async def open_session(
+    adb: AdbConnection, entry: bytes = b"DONE", window_bytes: int = WINDOW_BYTES
+) -> AsyncIterator[SyncSession]:
     """Open a session and end it with the block; `entry` as in `SyncReader`."""
-    stream = await adb.open("sync:")
+    stream = await adb.open("sync:", window_bytes=window_bytes)
     try:
         yield SyncSession(adb, stream, entry)
     finally:
