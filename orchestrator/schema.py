@@ -72,7 +72,7 @@ class BuildRequest(_Body):
     )
     needs: dict[NeedName, int | str | list[str]] = Field(
         default={},
-        description="What the phone must offer: abi, api_level, jdk, gradle, agp, platforms.",
+        description="What the phone must offer: abi, api_level, jdk, gradle, agp, platforms, free_bytes.",
         examples=[{"jdk": 17, "platforms": ["android-36"]}],
         json_schema_extra={"additionalProperties": False},
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from orchestrator.engine.placement import Placement, Placing, place, project_key
+from orchestrator.engine.placement import Placing, place, recent_projects
 from orchestrator.settings import PhoneCare
 from orchestrator.store import builds as build_store
 from orchestrator.store.records import BuildRow, Phase, PhoneRow, rows
@@ -28,10 +28,11 @@ def take(connection: sa.Connection, care: PhoneCare, now_s: float) -> Placing:
     running = sa.select(builds.c.owner, sa.func.count()).where(builds.c.state == Phase.RUNNING.value)
     counts = connection.execute(running.group_by(builds.c.owner)).all()
     under_way = {row[0]: row[1] for row in counts}
-    placing = place(waiting, all_phones(connection), under_way, care, now_s)
+    known = {phone.address: phone for phone in all_phones(connection)}
+    placing = place(waiting, list(known.values()), under_way, care, now_s)
     by_id = {build.id: build for build in waiting}
     for placement in placing.placements:
-        _hold(connection, by_id[placement.build_id], placement, now_s)
+        _hold(connection, by_id[placement.build_id], known[placement.address], now_s)
     for build_id, reason in placing.reasons.items():
         if by_id[build_id].reason != reason:
             connection.execute(builds.update().where(builds.c.id == build_id).values(reason=reason))
@@ -84,14 +85,14 @@ def _waiting_query() -> sa.Select[Any]:
     return sa.select(builds).where(builds.c.state == Phase.QUEUED.value, builds.c.cancel_asked == 0)
 
 
-def _hold(connection: sa.Connection, build: BuildRow, placement: Placement, now_s: float) -> None:
-    free = sa.and_(phones.c.address == placement.address, phones.c.build_id.is_(None))
+def _hold(connection: sa.Connection, build: BuildRow, phone: PhoneRow, now_s: float) -> None:
+    free = sa.and_(phones.c.address == phone.address, phones.c.build_id.is_(None))
     held = connection.execute(
         phones.update()
         .where(free)
-        .values(build_id=build.id, leased_s=now_s, last_project=project_key(build))
+        .values(build_id=build.id, leased_s=now_s, last_project=recent_projects(phone, build))
         .returning(phones.c.host)
     ).first()
     if held is None:
-        raise RuntimeError(f"phone {placement.address} was leased outside of a dispatching transaction")
-    build_store.begin_run(connection, build, placement.address, held[0], now_s)
+        raise RuntimeError(f"phone {phone.address} was leased outside of a dispatching transaction")
+    build_store.begin_run(connection, build, phone.address, held[0], now_s)

@@ -1,7 +1,7 @@
 """Which waiting build goes to which free phone: the whole policy, as a pure function.
 
 Order: priority class, then the owner who has least under way, then age. Of the phones that fit, the
-one that built this project last is taken first, for it has the blobs and warm caches.
+one that built this project most lately is taken first, for it has the blobs and warm caches.
 """
 
 from collections import Counter
@@ -17,6 +17,9 @@ from orchestrator.store.records import BuildRow, PhoneRow
 STALE_AFTER = 2.0
 """After how many of `health_every_s` what a phone said of its health counts no more; the watch of its own
 host asks after one, so hosts whose clocks differ a little agree."""
+
+RECENT_PROJECTS = 16
+"""How many projects a phone is remembered to have built; older ones are seldom still warm there."""
 
 PRIORITIES = {"urgent": 1, "normal": 2, "background": 3}
 """Priority classes by name; a lower number goes first."""
@@ -64,15 +67,40 @@ def place(
         build = left.pop(0)
         unfit = {phone.address: why_not(build, phone, care, now_s) for phone in phones}
         is_health_awaited |= _HEALTH_AWAITED in unfit.values()
-        fit = [phone for phone in free.values() if unfit[phone.address] is None]
-        if not fit:
+        chosen = _best(build, free.values(), unfit)
+        if chosen is None:
             reasons[build.id] = _why_waiting(build, phones, unfit)
             continue
-        chosen = min(fit, key=lambda phone: (phone.last_project != project_key(build), phone.address))
         placements.append(Placement(build.id, chosen.address))
         del free[chosen.address]
         busy[build.owner] += 1
     return Placing(tuple(placements), reasons, is_health_awaited)
+
+
+def _best(build: BuildRow, free: Iterable[PhoneRow], unfit: Mapping[str, str | None]) -> PhoneRow | None:
+    """Choose the warmest phone that fits; one that is warm and only has to be asked is worth the moment."""
+    ranked = sorted(free, key=lambda phone: (coldness(phone, build), phone.address))
+    for phone in ranked:
+        why = unfit[phone.address]
+        if why is None:
+            return phone
+        if why == _HEALTH_AWAITED and coldness(phone, build) < RECENT_PROJECTS:
+            return None
+    return None
+
+
+def coldness(phone: PhoneRow, build: BuildRow) -> int:
+    """Say how many projects a phone has built since this one; `RECENT_PROJECTS` where it never did."""
+    recent = (phone.last_project or "").split("\n")
+    key = project_key(build)
+    return recent.index(key) if key in recent else RECENT_PROJECTS
+
+
+def recent_projects(phone: PhoneRow, build: BuildRow) -> str:
+    """Give what is remembered of a phone once it builds this, the latest project first."""
+    key = project_key(build)
+    others = [each for each in (phone.last_project or "").split("\n") if each not in ("", key)]
+    return "\n".join([key, *others][:RECENT_PROJECTS])
 
 
 def project_key(build: BuildRow) -> str:
@@ -92,7 +120,7 @@ def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare, now_s: float) -> 
         return f"it is not in pool {build.pool}"
     if phone.state != "online":
         return f"it is {phone.state}" + (f": {phone.reason}" if phone.reason else "")
-    unmatched = _why_unmatched(build.needs, phone.contract or {})
+    unmatched = _why_unmatched(build.needs, phone)
     if unmatched is not None:
         return unmatched
     if phone.build_id is None and not is_fresh(phone, now_s, STALE_AFTER * care.health_every_s):
@@ -103,7 +131,7 @@ def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare, now_s: float) -> 
 def could_take(build: BuildRow, phone: PhoneRow) -> bool:
     """Say whether a phone fits a build, once it is free, online and well."""
     is_meant = phone.is_named(build.phone) if build.phone is not None else phone.pool == build.pool
-    return is_meant and _why_unmatched(build.needs, phone.contract or {}) is None
+    return is_meant and _why_unmatched(build.needs, phone) is None
 
 
 def is_fresh(phone: PhoneRow, now_s: float, max_age_s: float) -> bool:
@@ -168,17 +196,19 @@ _MATCHERS: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "gradle": ("gradle", _equal),
     "platforms": ("platforms", _among),
     "agp": ("agp", _among),
+    "free_bytes": ("free_bytes", _at_least),
 }
-"""What a build may need → where a contract says what the phone offers, and what counts as enough."""
+"""What a build may need → where contract or health say what the phone offers, and what counts as enough."""
 
 NEEDS = frozenset(_MATCHERS)
 """The names that a build's needs may use."""
 
 
-def _why_unmatched(needs: Mapping[str, Any], contract: Mapping[str, Any]) -> str | None:
+def _why_unmatched(needs: Mapping[str, Any], phone: PhoneRow) -> str | None:
+    offers = {**(phone.health or {}), **(phone.contract or {})}
     for need, wanted in needs.items():
         key, is_enough = _MATCHERS[need]
-        offered = contract.get(key)
+        offered = offers.get(key)
         if offered is not None and not is_enough(wanted, offered):
             return f"it offers {key} {_shown(offered)}, the build needs {_shown(wanted)}"
     return None
@@ -189,6 +219,10 @@ def _shown(value: Any) -> str:
 
 
 def _why_waiting(build: BuildRow, phones: Sequence[PhoneRow], unfit: Mapping[str, str | None]) -> str:
+    asked = [phone for phone in phones if unfit[phone.address] == _HEALTH_AWAITED]
+    warm = next((phone for phone in asked if coldness(phone, build) < RECENT_PROJECTS), None)
+    if warm is not None:
+        return f"phone {warm.address}: {_HEALTH_AWAITED}"
     able = [phone for phone in phones if unfit[phone.address] is None]
     if able:
         return "all phones that fit are busy" if len(able) > 1 else f"{able[0].address} is busy"

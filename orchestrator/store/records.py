@@ -101,7 +101,10 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class PhoneRow:
-    """A phone. `build_id` is the lease; `stop_run` must be stopped there before the next one."""
+    """A phone. `build_id` is the lease; `stop_run` must be stopped there before the next one.
+
+    `last_project` holds the projects that it built, the latest first, one a line.
+    """
 
     address: str
     host: str

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.engine.placement import could_take, place, project_key, why_not, why_unwell
+from orchestrator.engine.placement import (
+    RECENT_PROJECTS,
+    could_take,
+    place,
+    project_key,
+    recent_projects,
+    why_not,
+    why_unwell,
+)
 from orchestrator.settings import PhoneCare
 from orchestrator.store.records import BuildRow, PhoneRow
 
@@ -53,6 +61,30 @@ def test_the_phone_that_built_the_project_last_is_taken_first() -> None:
     assert placed([wish], phones) == [("b1", "p2")]
 
 
+def test_a_phone_that_built_the_project_some_time_ago_is_taken_before_one_that_never_did() -> None:
+    wish, other = build("b1"), build("b2", project="other")
+    once = phone("p2", last_project=recent_projects(phone("x"), wish))
+    then = phone("p2", last_project=recent_projects(once, other))
+    assert placed([wish], [phone("p1"), then]) == [("b1", "p2")]
+    just = phone("p3", last_project=project_key(wish))
+    assert placed([wish], [phone("p1"), then, just]) == [("b1", "p3")]
+    recent = then
+    for number in range(RECENT_PROJECTS):
+        recent = phone("p2", last_project=recent_projects(recent, build("b", project=f"n{number}")))
+    assert placed([wish], [phone("p1"), recent]) == [("b1", "p1")]
+
+
+def test_a_warm_phone_is_worth_the_moment_in_which_it_is_asked_how_it_feels() -> None:
+    wish = build("b1")
+    old = {"asked_s": NOW_S - 2 * CARE.health_every_s - 1}
+    warm = phone("p2", last_project=project_key(wish), health=old)
+    waiting = [wish, build("b2", project="other")]
+    decided = place(waiting, [phone("p1"), warm], {}, CARE, NOW_S)
+    assert [(each.build_id, each.address) for each in decided.placements] == [("b2", "p1")]
+    assert decided.is_health_awaited
+    assert decided.reasons["b1"] == "phone p2: it is being asked how it feels"
+
+
 def test_a_build_that_fits_no_phone_holds_up_no_other_and_says_why_it_waits() -> None:
     waiting = [build("b1", needs={"jdk": 25}), build("b2")]
     decided = place(waiting, [phone("p1", contract={"jdk": "21.0.4"})], {}, CARE, NOW_S)
@@ -82,6 +114,9 @@ def test_leased_and_fenced_phones_are_not_given_away() -> None:
          "it offers platforms android-34, the build needs android-36"),
         ({"needs": {"platforms": "android-34", "jdk": 17, "abi": "arm64-v8a"}},
          {"contract": {"platforms": ["android-34"], "jdk": "17.0.9", "abi": "arm64-v8a"}}, None),
+        ({"needs": {"free_bytes": 2 << 30}}, {"health": {"free_bytes": 1 << 30}},
+         "it offers free_bytes 1073741824, the build needs 2147483648"),
+        ({"needs": {"free_bytes": 2 << 30}}, {"health": {"free_bytes": None}}, None),
         ({"needs": {"api_level": 33}}, {"contract": {"api_level": 30}},
          "it offers api_level 30, the build needs 33"),
     ],
