@@ -126,3 +126,21 @@ def test_ctrl_c_leaves_the_build_on_the_phone_and_says_nothing_but_that(
     assert " joined" in again.stderr
     build_id = told[0].split()[1]
     assert [run for run in starts_of(phone, "run_as") if run.startswith(build_id)] == [f"{build_id}-1"]
+
+
+async def test_reports_of_a_run_come_from_the_device_into_digest_and_junit(
+    running: Running, tmp_path: Path
+) -> None:
+    result = '<testcase name="adds" classname="SumTest"><failure message="expected 3">at SumTest</failure>'
+    folder = "app/build/test-results/test"
+    written = f"<testsuite>{result}</testcase></testsuite>".replace('"', '\\"')
+    run = f'mkdir -p {folder}; echo "{written}" >{folder}/TEST-SumTest.xml'
+    workspace = make_workspace(tmp_path / "tested", lines=3, code=1, run=run)
+    build = await ended(running, (await submit(running, workspace))["id"])
+    assert build["outcome"] == "failed"
+    digest = (await running.http.get(f"/v1/builds/{build['id']}/digest")).json()
+    assert "SumTest > adds" in digest["text"]
+    assert digest["digest"]["facts"]["route"] == "run_as"
+    [junit] = [each for each in build["artifacts"] if each["kind"] == "junit"]
+    text = (await running.http.get(f"/v1/builds/{build['id']}/artifacts/{junit['number']}")).text
+    assert 'tests="1" failures="1"' in text
