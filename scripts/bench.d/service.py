@@ -41,6 +41,7 @@ class Bench:
             (folder / "phones" / phone).mkdir(parents=True)
         self.url = ""
         self.process: subprocess.Popen[bytes] | None = None
+        self.http = httpx.Client(timeout=60, trust_env=False)
 
     def start(self) -> float:
         began_s = time.monotonic()
@@ -51,7 +52,7 @@ class Bench:
             workspace_roots=[str(self.folder)],
             log_level="warning",
         )
-        while not httpx.get(f"{self.url}/readyz").is_success:
+        while not self.http.get(f"{self.url}/readyz").is_success:
             time.sleep(0.01)
         return time.monotonic() - began_s
 
@@ -65,12 +66,12 @@ class Bench:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def submit(self, workspace: Path, **wish: Any) -> str:
-        answer = httpx.post(f"{self.url}/v1/builds", json={"path": str(workspace), **wish}, timeout=60)
+        answer = self.http.post(f"{self.url}/v1/builds", json={"path": str(workspace), **wish})
         answer.raise_for_status()
         return str(answer.json()["id"])
 
     def build(self, build_id: str) -> dict[str, Any]:
-        body: dict[str, Any] = httpx.get(f"{self.url}/v1/builds/{build_id}", timeout=60).json()
+        body: dict[str, Any] = self.http.get(f"{self.url}/v1/builds/{build_id}").json()
         return body
 
 
@@ -93,14 +94,13 @@ def measure_enqueue(bench: Bench) -> float:
     """Ask for the same workspace with other arguments, so that only the queueing is measured."""
     workspace = make_workspace(bench.folder / "enqueue")
     spent: list[float] = []
-    with httpx.Client(base_url=bench.url, timeout=60) as http:
-        for number in range(60):
-            body = {"path": str(workspace), "args": [f"-Pn={number}"], "pool": "none"}
-            began_s = time.perf_counter()
-            answer = http.post("/v1/builds", json=body)
-            spent.append(1000 * (time.perf_counter() - began_s))
-            answer.raise_for_status()
-            http.post(f"/v1/builds/{answer.json()['id']}/cancel").raise_for_status()
+    for number in range(60):
+        body = {"path": str(workspace), "args": [f"-Pn={number}"], "pool": "none"}
+        began_s = time.perf_counter()
+        answer = bench.http.post(f"{bench.url}/v1/builds", json=body)
+        spent.append(1000 * (time.perf_counter() - began_s))
+        answer.raise_for_status()
+        bench.http.post(f"{bench.url}/v1/builds/{answer.json()['id']}/cancel").raise_for_status()
     return statistics.median(spent)
 
 
@@ -118,16 +118,18 @@ def measure_load(bench: Bench, build_s: float) -> float:
 
 
 def count_of(bench: Bench, outcome: str, ids: list[str]) -> int:
-    page = httpx.get(f"{bench.url}/v1/builds", params={"limit": 200, "outcome": outcome}, timeout=60).json()
+    page = bench.http.get(f"{bench.url}/v1/builds", params={"limit": 200, "outcome": outcome}).json()
     return len({build["id"] for build in page["builds"]} & set(ids))
 
 
 async def measure_followers(bench: Bench, seconds: float) -> tuple[float, float]:
     count = int(seconds * LINES_PER_S)
-    plan = {"lines": ["x"] * count, "line_s": 1 / LINES_PER_S, "is_stamped": True}
+    # It is held until everybody listens: a line cannot be late for who was not there yet.
+    plan = {"lines": ["x"] * count, "line_s": 1 / LINES_PER_S, "is_stamped": True, "held_attempt": 1}
     build_id = bench.submit(make_workspace(bench.folder / "followed", **plan))
     delays: list[float] = []
     received = Counter[int]()
+    listening: set[int] = set()
 
     async def follow(number: int) -> None:
         host, _, port = bench.url.removeprefix("http://").partition(":")
@@ -137,6 +139,7 @@ async def measure_followers(bench: Bench, seconds: float) -> tuple[float, float]
             rest = b""
             while b"event: end" not in rest:
                 rest += await stream.receive(1 << 20)
+                listening.add(number)
                 now_s = time.time()
                 cut = rest.rfind(b"\\n") + 2
                 stamps = STAMP.findall(rest[:cut]) if cut > 1 else []
@@ -147,6 +150,11 @@ async def measure_followers(bench: Bench, seconds: float) -> tuple[float, float]
     async with anyio.create_task_group() as tasks:
         for number in range(FOLLOWERS):
             tasks.start_soon(follow, number)
+        holds = list((bench.folder / "phones").glob(f"*/runs/{build_id}-1/hold"))
+        while len(listening) < FOLLOWERS or not holds:
+            await anyio.sleep(0.05)
+            holds = list((bench.folder / "phones").glob(f"*/runs/{build_id}-1/hold"))
+        holds[0].unlink()
     if set(received.values()) != {count}:
         raise SystemExit(
             f"followers got {min(received.values())} to {max(received.values())} of {count} lines"
@@ -173,7 +181,7 @@ def measure_kills(bench: Bench) -> dict[str, str]:
         wait_for(lambda build_id=build_id: bench.build(build_id)["state"] == "finished", 60)  # type: ignore[misc]
         build = bench.build(build_id)
         (run,) = (bench.folder / "phones").glob(f"*/runs/{build_id}-1")
-        log = httpx.get(f"{bench.url}/v1/builds/{build_id}/log").content
+        log = bench.http.get(f"{bench.url}/v1/builds/{build_id}/log").content
         is_right = (
             build["outcome"] == "succeeded"
             and log == (run / "build.log").read_bytes()
