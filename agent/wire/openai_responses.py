@@ -70,7 +70,9 @@ class Decoder:
         elif kind == "response.output_item.added" and isinstance(item := event.get("item"), dict):
             if is_call(item):
                 self._calls.announce(event, item)
-            elif item.get("type") not in _ITEMS_OF_TEXT:
+            elif item.get("type") in _ITEMS_OF_TEXT:
+                self._texts.begin_item(event, item)
+            else:
                 self._calls.note_hosted(event, item)
         elif kind == "response.output_item.done" and isinstance(item := event.get("item"), dict):
             self._finish_item(event, item)

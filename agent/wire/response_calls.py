@@ -84,8 +84,8 @@ class ResponseCalls:
         if known is None or (call_id and known.id not in ("", call_id)):
             same = next((call for call in self._assembly.calls if call_id and call.id == call_id), None)
             known = same or (known if known is not None and not known.is_closed else None)
-        if known is None and not call_id and type(event.get("output_index")) is not int:
-            known = self._still_open()
+        if known is None and type(event.get("output_index")) is not int:
+            known = self._announced_last(call_id, item)
         call = known or self._assembly.open_call()
         self._register(call, event, item)
         self._take_whole(call, item)
@@ -120,6 +120,14 @@ class ResponseCalls:
         item_id = identifier(event.get("item_id"))
         is_new = call.is_closed and bool(item_id) and item_id not in self._by_item_id
         return is_new and not _has_arguments(call, event)
+
+    def _announced_last(self, call_id: str, item: JsonObject) -> CallDraft | None:
+        """Give the last call if a whole one that nothing places can be it."""
+        last = self._assembly.calls[-1] if self._assembly.calls else None
+        if last is None or last.id not in ("", call_id) or last.name not in ("", item.get("name")):
+            return None
+        is_late_id = bool(call_id) and not last.id and _has_arguments(last, item)
+        return last if is_late_id or not last.is_closed else None
 
     def _still_open(self) -> CallDraft | None:
         last = self._assembly.calls[-1] if self._assembly.calls else None
@@ -156,6 +164,7 @@ def _arguments(item: JsonObject) -> Any:
 
 def _has_arguments(call: CallDraft, item: JsonObject) -> bool:
     """Whether the item has the very arguments that the call has by now."""
-    told = CallDraft(0, 0, whole=[given] if isinstance(given := _arguments(item), str | dict) else [])
+    told = CallDraft(0, 0, is_plain_text=call.is_plain_text)
+    told.whole += [given] if isinstance(given := _arguments(item), str | dict) else []
     ours, theirs = call.read_arguments(), told.read_arguments()
     return isinstance(ours, dict) and isinstance(theirs, dict) and fingerprint(ours) == fingerprint(theirs)

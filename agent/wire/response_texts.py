@@ -8,8 +8,9 @@ from agent.wire.assemble import Assembly
 from agent.wire.draft import TextDraft
 from agent.wire.think_tag import without_thinking
 
-_Key = tuple[bool, Any, Any]
-"""Whether it is thinking, the item's output index or else its id, the part's number in the item."""
+_Key = tuple[bool, Any, Any, int]
+"""Whether it is thinking, the item's output index or else its id, the part's number in the item, and
+how many items were announced at that place before."""
 
 
 @dataclass(slots=True)
@@ -29,17 +30,28 @@ class ResponseTexts:
         self._texts: dict[_Key, _Text] = {}
         self._last_key: _Key | None = None
         self._kept_items: set[str] = set()
+        self._rounds: dict[Any, int] = {}
+
+    def begin_item(self, event: JsonObject, item: JsonObject) -> None:
+        """Take that a message or thinking is announced: what has no place of its own belongs to it now."""
+        is_reasoning = item.get("type") == "reasoning"
+        place = _place({**event, "item_id": item.get("id")})
+        if any(key[1] == place for key in self._texts):
+            self._rounds[place] = self._rounds.get(place, 0) + 1
+        for key, text in self._texts.items():
+            text.is_done = text.is_done or key[0] is is_reasoning
+        self._last_key = None
 
     def extend(self, event: JsonObject, *, is_reasoning: bool) -> None:
         """Take a delta."""
         piece = event.get("delta")
         if type(piece) is str and piece:
-            self._add(_key(event, is_reasoning), piece)
+            self._add(self._key(event, is_reasoning), piece)
 
     def finish(self, event: JsonObject, text: Any, *, is_reasoning: bool) -> None:
         """Take the whole text of a part; it beats its deltas."""
         if isinstance(text, str) and text:
-            self._settle(_key(event, is_reasoning), text)
+            self._settle(self._key(event, is_reasoning), text)
 
     def finish_item(self, event: JsonObject, item: JsonObject) -> None:
         """Take a whole message or reasoning item."""
@@ -48,7 +60,7 @@ class ResponseTexts:
         for number, text in enumerate(_texts_of(item)):
             self.finish({**place, "content_index": number}, text, is_reasoning=is_reasoning)
         if is_reasoning:
-            self._keep(_key({**place, "content_index": 0}, True), item)
+            self._keep(self._key({**place, "content_index": 0}, True), item)
 
     def settle(self, output: list[JsonObject]) -> None:
         """Take the items of the final response, where they tell what the stream did not."""
@@ -60,10 +72,15 @@ class ResponseTexts:
             if not (has_reasoning if is_reasoning else has_text):
                 self.finish_item({"output_index": ("final", number)}, item)
             elif is_reasoning and str(item.get("id")) not in self._kept_items:
-                self._keep((True, ("final", number), 0), item)
-        whole = "".join(text for item in output if item.get("type") == "message" for text in _texts_of(item))
-        if has_text and whole:
-            self._repair(whole)
+                self._keep((True, ("final", number), 0, 0), item)
+        if has_text:
+            self._repair(without_thinking(_joined(output, "message")), is_reasoning=False)
+        if has_reasoning:
+            self._repair(_joined(output, "reasoning"), is_reasoning=True)
+
+    def _key(self, event: JsonObject, is_reasoning: bool) -> _Key:
+        place, part = _place(event), event.get("summary_index", event.get("content_index"))
+        return is_reasoning, place, part if type(part) is int else 0, self._rounds.get(place, 0)
 
     def _add(self, key: _Key, piece: str) -> TextDraft | None:
         text = self._texts.get(key) or self._same_under_new_id(key)
@@ -126,26 +143,27 @@ class ResponseTexts:
         else:
             self._assembly.opaque_part({"item": item}, is_reasoning=True)
 
-    def _repair(self, whole: str) -> None:
-        """Put the final text in place of a streamed one that lacks something."""
-        drafts = [part for part in self._assembly.parts if isinstance(part, TextDraft)]
-        visible = [draft for draft in drafts if not draft.is_reasoning]
-        told, whole = "".join(draft.text for draft in visible), without_thinking(whole)
-        if len(whole) > len(told) and visible:
-            visible[0].replace(whole)
-            for draft in visible[1:]:
+    def _repair(self, whole: str, *, is_reasoning: bool) -> None:
+        """Put the final text, or thinking, in place of a streamed one that lacks something."""
+        drafts = [
+            part
+            for part in self._assembly.parts
+            if isinstance(part, TextDraft) and part.is_reasoning is is_reasoning and not part.is_tagged
+        ]
+        if drafts and len(whole) > sum(len(draft.text) for draft in drafts):
+            drafts[0].replace(whole)
+            for draft in drafts[1:]:
                 draft.replace("")
 
 
-def _key(event: JsonObject, is_reasoning: bool) -> _Key:
+def _joined(output: list[JsonObject], kind: str) -> str:
+    return "".join(text for item in output if item.get("type") == kind for text in _texts_of(item))
+
+
+def _place(event: JsonObject) -> Any:
+    """Give where an event's item stands: its output index, else its id, None where it has neither."""
     index, item_id = event.get("output_index"), event.get("item_id")
-    part = event.get("summary_index", event.get("content_index"))
-    place = index if isinstance(index, int | tuple) else item_id
-    return (
-        is_reasoning,
-        place if isinstance(place, int | str | tuple) else None,
-        part if type(part) is int else 0,
-    )
+    return index if isinstance(index, int | tuple) else item_id if isinstance(item_id, str) else None
 
 
 def _texts_of(item: JsonObject) -> list[str]:
