@@ -4,17 +4,21 @@ Compressing pays where the line is slower than the compressor and the content gi
 loopback or USB 3 line, and for APKs, zips and other packed content, it only costs time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Protocol
+from typing import Any, Protocol
 
 import brotli
 import lz4.frame
 import zstandard
 
 from builder_bridge.adb.packets import Buffer
+from builder_bridge.errors import ProtocolFault
 
+Write = Callable[[Buffer], object]
+PORTION_BYTES = 128 << 10
 WORTHWHILE_RATIO = 0.8
 SAMPLE_BYTES = 64 << 10
 PACKED_SUFFIXES = frozenset(
@@ -41,7 +45,10 @@ class Algorithm:
     flag: int
     pays_below_bytes_per_s: float
     new_compressor: Callable[[], Compressor]
-    new_decompress: Callable[[], Callable[[Buffer], bytes]]
+    new_decompress: Callable[[Write], Callable[[Buffer], None]]
+    """Give a function that takes compressed content and gives what comes of it to `write`, in portions of
+    `PORTION_BYTES` or little more, so that a few bytes that swell to gigabytes never lie in memory whole.
+    What `write` raises ends it; it raises `ProtocolFault` on damaged content."""
 
     @property
     def feature(self) -> str:
@@ -84,18 +91,56 @@ class _Brotli:
         return bytes(self._inner.finish())
 
 
-def _zstd_decompress() -> Callable[[Buffer], bytes]:
-    return zstandard.ZstdDecompressor().decompressobj().decompress
+def _zstd_decompress(write: Write) -> Callable[[Buffer], None]:
+    sink: Any = _Sink(write)  # only its `write` is called
+    writer = zstandard.ZstdDecompressor().stream_writer(sink, write_size=PORTION_BYTES)
 
+    def decompress(data: Buffer) -> None:
+        with _named("zstd", zstandard.ZstdError):
+            writer.write(data)
 
-def _lz4_decompress() -> Callable[[Buffer], bytes]:
-    decompress: Callable[[Buffer], bytes] = lz4.frame.LZ4FrameDecompressor().decompress
     return decompress
 
 
-def _brotli_decompress() -> Callable[[Buffer], bytes]:
-    decompress: Callable[[Buffer], bytes] = brotli.Decompressor().process
+def _lz4_decompress(write: Write) -> Callable[[Buffer], None]:
+    inner = lz4.frame.LZ4FrameDecompressor()
+
+    def decompress(data: Buffer) -> None:
+        with _named("lz4", RuntimeError, EOFError):
+            while portion := inner.decompress(data, max_length=PORTION_BYTES):
+                write(portion)
+                if inner.eof or inner.needs_input:
+                    return
+                data = b""
+
     return decompress
+
+
+def _brotli_decompress(write: Write) -> Callable[[Buffer], None]:
+    inner = brotli.Decompressor()
+
+    def decompress(data: Buffer) -> None:
+        with _named("brotli", brotli.error):
+            while portion := inner.process(data, output_buffer_limit=PORTION_BYTES):
+                write(portion)
+                data = b""
+
+    return decompress
+
+
+class _Sink:
+    """What zstd writes to."""
+
+    def __init__(self, write: Write) -> None:
+        self.write = write
+
+
+@contextmanager
+def _named(algorithm: str, *faults: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except faults as fault:
+        raise ProtocolFault(f"The phone sent damaged {algorithm} content: {fault}.") from fault
 
 
 ZSTD = Algorithm("zstd", 4, 50e6, _Zstd, _zstd_decompress)

@@ -29,7 +29,7 @@ from builder_bridge.adb.sync_packets import (
 )
 from builder_bridge.adb.sync_session import SyncSession, open_session
 from builder_bridge.adb.waiting import Signal, beside
-from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded, TransferFault
+from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded
 
 BATCH_FILES = 256
 """So many files are looked at to decide on compression."""
@@ -78,7 +78,7 @@ async def pull(
 
     With `via_part` the content goes to `NAME.part` and is renamed only when it is whole, so
     `destination` is either the old file or the new one. Raises `PathRefused` with the phone's
-    reason, `TransferFault` when fewer bytes came than the file has, `OSError` of this host.
+    reason, `TransferFault` when fewer or more bytes came than the file has, `OSError` of this host.
     """
     target = destination.with_name(f"{destination.name}.part") if via_part else destination
     async with open_session(adb) as session:
@@ -91,12 +91,7 @@ async def pull(
         file = await anyio.to_thread.run_sync(partial(target.open, "wb", buffering=0))
         try:
             with file:
-                received_bytes = await session.save_content(source, file.fileno(), algorithm)
-                if received_bytes < stat.size_bytes:
-                    raise TransferFault(
-                        f"Only {received_bytes} of {stat.size_bytes} bytes of {source} came.",
-                        serial=adb.serial,
-                    )
+                await session.save_content(source, file.fileno(), stat, algorithm)
                 os.fchmod(file.fileno(), stat.mode & 0o777)
                 os.utime(file.fileno(), (stat.mtime_s, stat.mtime_s))
             if via_part:

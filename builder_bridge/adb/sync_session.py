@@ -3,7 +3,7 @@
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from errno import ENOENT, errorcode
 from pathlib import PurePosixPath
@@ -24,7 +24,14 @@ from builder_bridge.adb.sync_packets import (
     SyncReader,
     encode_request,
 )
-from builder_bridge.errors import BridgeError, PathRefused, ProtocolFault, StorageFull, StreamEnded
+from builder_bridge.errors import (
+    BridgeError,
+    PathRefused,
+    ProtocolFault,
+    StorageFull,
+    StreamEnded,
+    TransferFault,
+)
 
 WRITE_BYTES = 1 << 20
 MAX_BUFFERS = 512
@@ -77,10 +84,15 @@ class SyncSession:
         return answer.stat if not answer.errno else None
 
     async def save_content(
-        self, path: PurePosixPath, descriptor: int, algorithm: Algorithm | None = None
-    ) -> int:
-        """Write a file's content as it comes, decompressed; gives its size in bytes."""
-        sink = _FileSink(descriptor, algorithm.new_decompress() if algorithm else None)
+        self, path: PurePosixPath, descriptor: int, told: FileStat, algorithm: Algorithm | None = None
+    ) -> None:
+        """Write a file's content as it comes, decompressed.
+
+        Raises `TransferFault` when it is not as long as the phone has told: at once when more comes,
+        so that no phone can fill this host's disk or memory.
+        """
+        limit_bytes = told.size_bytes if self._has_stat_v2 else None
+        sink = _FileSink(path, descriptor, algorithm, limit_bytes)
         pieces, waiting_bytes, is_done = list[Buffer](), 0, False
         while not is_done:
             answer = await self.take_answer()
@@ -95,7 +107,10 @@ class SyncSession:
             if is_done or waiting_bytes >= WRITE_BYTES or len(pieces) == MAX_BUFFERS:
                 await sink.write(pieces)
                 pieces, waiting_bytes = [], 0
-        return sink.saved_bytes
+        if sink.saved_bytes < told.size_bytes:
+            raise TransferFault(
+                f"Only {sink.saved_bytes} of {told.size_bytes} bytes of {path} came.", serial=self.serial
+            )
 
     def refusal(self, path: PurePosixPath, answer: Answer) -> BridgeError:
         """Make the fault of an answer that is not the wanted one; the phone's own words are kept."""
@@ -131,10 +146,16 @@ class _FileSink:
     back; a disk that makes us wait must not make the event loop wait.
     """
 
-    def __init__(self, descriptor: int, decompress: Callable[[Buffer], bytes] | None) -> None:
+    def __init__(
+        self, path: PurePosixPath, descriptor: int, algorithm: Algorithm | None, limit_bytes: int | None
+    ) -> None:
+        self._path = path
         self._descriptor = descriptor
-        self._decompress = decompress
-        self._is_slow = decompress is not None
+        self._limit_bytes = limit_bytes
+        self._decompress = (
+            algorithm.new_decompress(lambda portion: self._save([portion])) if algorithm else None
+        )
+        self._is_slow = algorithm is not None
         self.saved_bytes = 0
 
     async def write(self, pieces: list[Buffer]) -> None:
@@ -146,9 +167,19 @@ class _FileSink:
         self._is_slow = time.monotonic() - started > SLOW_WRITE_S
 
     def _write_all(self, pieces: list[Buffer]) -> None:
-        if self._decompress:
-            pieces = [self._decompress(piece) for piece in pieces]
+        if self._decompress is None:
+            self._save(pieces)
+            return
+        for piece in pieces:
+            self._decompress(piece)
+
+    def _save(self, pieces: list[Buffer]) -> None:
         views = deque(memoryview(piece) for piece in pieces)
+        if self._limit_bytes is not None and self.saved_bytes + sum(map(len, views)) > self._limit_bytes:
+            raise TransferFault(
+                f"More bytes came of {self._path} than the {self._limit_bytes} that the phone had told: "
+                "it grows, or the phone lies."
+            )
         while views:
             written = os.writev(self._descriptor, views)
             self.saved_bytes += written

@@ -23,6 +23,7 @@ from builder_bridge.adb.compression import (
     is_packed,
 )
 from builder_bridge.adb.content import Encoder, PushFile
+from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
     Answer,
     Data,
@@ -44,7 +45,7 @@ from builder_bridge.errors import (
     TransferFault,
 )
 from tests.chaos import Faults, open_chaos
-from tests.fakes_adb import ANDROID_9, FakePhone, open_phone
+from tests.fakes_adb import ANDROID_9, MODERN, FakePhone, open_phone
 
 anyio_test = pytest.mark.anyio
 PLACE = PurePosixPath("/data/local/tmp/file.bin")
@@ -285,7 +286,10 @@ def test_content_is_cut_into_chunks_that_sync_allows(size_bytes: int) -> None:
 
 # Compression.
 
-SOURCE_TEXT = b"public static final int answer = 42; // the same words again and again\n" * 3000
+SOURCE_TEXT = b"".join(
+    b"public static final int answer%d = %d; // the same words again and again\n" % (number, number**2)
+    for number in range(20_000)
+)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
@@ -293,10 +297,35 @@ def test_what_an_algorithm_makes_small_it_makes_large_again(algorithm: Algorithm
     compressor = algorithm.new_compressor()
     small = compressor.add(SOURCE_TEXT[:1000]) + compressor.add(SOURCE_TEXT[1000:]) + compressor.end()
     assert len(small) < len(SOURCE_TEXT) / 5
-    decompress = algorithm.new_decompress()
-    assert (
-        b"".join(decompress(small[start : start + 100]) for start in range(0, len(small), 100)) == SOURCE_TEXT
-    )
+    for step in (100, 65536, len(small)):
+        large = bytearray()
+        decompress = algorithm.new_decompress(large.extend)
+        for start in range(0, len(small), step):
+            decompress(small[start : start + step])
+        assert large == SOURCE_TEXT
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+def test_what_swells_comes_in_small_portions_and_can_be_stopped(algorithm: Algorithm) -> None:
+    compressor = algorithm.new_compressor()
+    bomb = compressor.add(bytes(64 << 20)) + compressor.end()
+    portions = list[int]()
+
+    def write(portion: Buffer) -> None:
+        portions.append(len(portion))
+        if len(portions) == 3:
+            raise TransferFault("That is enough.")
+
+    with pytest.raises(TransferFault):
+        algorithm.new_decompress(write)(bomb)
+    assert len(portions) == 3
+    assert max(portions) <= 8 << 20
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+def test_damaged_compression_is_a_protocol_fault(algorithm: Algorithm) -> None:
+    with pytest.raises(ProtocolFault, match=algorithm.name):
+        algorithm.new_decompress(lambda portion: None)(b"\xff" * 1000)
 
 
 ALL = frozenset(algorithm.feature for algorithm in ALGORITHMS)
@@ -347,6 +376,31 @@ def test_each_file_is_compressed_on_its_own_merit(name: str, content: bytes, fla
     assert encoded is not None
     assert flag_of(encoded) == flag
     assert (len(encoded) < len(content)) == bool(flag)
+
+
+@anyio_test
+async def test_a_pull_of_more_than_was_told_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    phone = FakePhone(files={str(PLACE): bytes(50 << 20)}, claims_bytes=9)
+    async with open_phone(phone), connect(phone.address, keys=()) as adb:
+        with pytest.raises(TransferFault, match=r"More bytes .* than the 9 "):
+            await sync.pull(adb, PLACE, tmp_path / "back")
+        assert await sync.stat(adb, PLACE), "the connection lives"
+    assert names_in(tmp_path) == []
+
+
+@anyio_test
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.name)
+async def test_a_decompression_bomb_is_ended_by_name(algorithm: Algorithm, tmp_path: Path) -> None:
+    compressor = algorithm.new_compressor()
+    bomb = compressor.add(bytes(64 << 20)) + compressor.end()
+    phone = FakePhone(
+        files={str(PLACE): bomb}, claims_bytes=1 << 20, features=f"{MODERN},{algorithm.feature}"
+    )
+    async with open_phone(phone), connect(phone.address, keys=()) as adb:
+        adb.line_bytes_per_s = 1e6
+        with pytest.raises(TransferFault, match=r"More bytes .* than the 1048576 "):
+            await sync.pull(adb, PLACE, tmp_path / "back")
+    assert names_in(tmp_path) == []
 
 
 @anyio_test
