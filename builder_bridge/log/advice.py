@@ -60,7 +60,7 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         ),
     ),
     (
-        r"host architecture|native services|libnative-platform",
+        r"host (?:CPU )?architecture|native services|libnative-platform",
         ("this program has no build for the phone's system: take it from the prefix, not from the project."),
     ),
 )

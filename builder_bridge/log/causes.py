@@ -171,10 +171,8 @@ def cause_tree(lines: list[tuple[int, str]]) -> Cause | None:
     for log_line, text in lines:
         found = _CAUSE.match(text)
         depth = len(found[1]) // 3 + 1 if found else 0
-        if found and not found[2]:
-            continue
         if found and root.lines and depth <= len(path):
-            cause = Cause([found[2]], log_line)
+            cause = Cause([found[2]] if found[2] else [], log_line)
             del path[depth:]
             path[-1].children.append(cause)
             path.append(cause)

@@ -26,7 +26,7 @@ _WRAPPER = re.compile("|".join(WRAPPER_WORDS) + r"|Execution failed for \w+:")
 _MODULE = re.compile(
     r"Could not (?:resolve|find|download|get|parse) (?!all\b|resource|unknown|method|property)"
     r"|Cannot resolve external dependency |Cannot find a version of |Module '"
-    r"|Cannot choose between |No matching (?:variant|configuration) of "
+    r"|No cached version of [^\s:]+:|Cannot choose between |No matching (?:variant|configuration) of "
     r"|Conflict found for the following module|Dependency verification failed for"
 )
 _ERROR_WORD = re.compile(r"(?:^|[\s:])(?:fatal )?error: ")

@@ -34,7 +34,8 @@ _NETWORK = re.compile(
 )
 _CANNOT_RUN_HERE = re.compile(
     r"Daemon startup failed|Cannot run program|Failed to (?:start|load native)|No native library found"
-    r"|UnsatisfiedLinkError|dlopen failed|native services|host architecture|Exec format|cannot execute"
+    r"|UnsatisfiedLinkError|dlopen failed|native services|host (?:CPU )?architecture|Exec format"
+    r"|cannot execute"
 )
 
 
@@ -43,7 +44,7 @@ def fault_of(kind: Kind | None, problems: Sequence[Problem]) -> Fault | None:
     if kind is None or kind is Kind.CANCELLED:
         return None
     text = "\n".join(problem.message for problem in problems)
-    if kind is Kind.DEPENDENCY and _NETWORK.search(text):
+    if kind in (Kind.DEPENDENCY, Kind.TOOLCHAIN, Kind.PLUGIN) and _NETWORK.search(text):
         return Fault.NETWORK_OR_OFFLINE
     if kind in (Kind.SDK, Kind.NATIVE):
         if _CANNOT_RUN_HERE.search(text):

@@ -88,7 +88,7 @@ WHOLE: Patterns = (
     ),
     (
         Kind.TOOLCHAIN,
-        r"Unable to download toolchain",
+        r"Unable to download toolchain|Unsupported class file major version",
     ),
     (
         Kind.SDK,
@@ -119,7 +119,7 @@ GRADLE: Patterns = (
     ),
     (
         Kind.NATIVE,
-        r"NDK toolchains folder",
+        r"NDK toolchains folder|host (?:CPU )?architecture",
     ),
     (
         Kind.OFFLINE_DEPENDENCY,
@@ -132,6 +132,7 @@ GRADLE: Patterns = (
             r"|UnsupportedClassVersionError|has been compiled by a more recent"
             r"|requires (?:at least )?(?:Java|JVM|JDK)|Minimum supported Gradle version"
             r"|Gradle version .* is required|requires Gradle|Cannot find a Java installation"
+            r"|required JDK tools|cannot open this project, please retry with version"
             r"|No matching toolchains|No locally installed toolchains|toolchain"
             r"|Inconsistent JVM[- ]target|Unsupported Java\b|Java home supplied is invalid"
             r"|org\.gradle\.java\.home|JAVA_HOME|invalid source release|invalid target release"

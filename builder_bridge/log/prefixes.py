@@ -77,7 +77,8 @@ def strip_prefix(line: str) -> str:
     return line
 
 
-_SURE_SIGNS = (b"> Task :", b"FAILURE: Build ", b"> Configure project :")
+_SURE_STARTS = ("> Task :", "FAILURE: Build ", "> Configure project :")
+_SURE_SIGNS = tuple(sign.encode() for sign in _SURE_STARTS)
 _MAX_LEARNED_CHARS = 160
 _FLUTTER = re.compile(r"\[[ +\d]{6,8}(?:ms)?\] ")
 """flutter --verbose indents the further lines of what came at once by as much as this takes."""
@@ -87,6 +88,7 @@ _PART = re.compile(r"[A-Z]+(?![A-Za-z0-9])|[A-Za-z0-9]+| +|[^A-Za-z0-9 ]")
 class PrefixLearner:
     """Learn the prefix of a log from its first sure sign; before that only known ones come off.
 
+    A later line that begins with such a sign shows that not all lines have the prefix: it is forgotten.
     What is learned depends on the lines alone, never on how the bytes were cut into blocks.
     """
 
@@ -118,6 +120,8 @@ class PrefixLearner:
 
     def strip(self, line: str, position: int) -> str:
         """Take the prefix off a line that begins at `position` of the block."""
+        if line.startswith(_SURE_STARTS):
+            self._shape, self._indent = None, ""
         if self._indent and position >= self._begins_at and line.startswith(self._indent):
             return line[len(self._indent) :]
         line = strip_prefix(line)

@@ -21,6 +21,8 @@ _MISSING = re.compile(
 )
 _SYMBOL_LINE = re.compile(r"^\s*(?:symbol|符号|シンボル) *[:：] +((?:\S+ +)?([\w$]+)[^\n]*)", re.MULTILINE)
 _IMPORT_LINE = re.compile(r"^\s*import (?:static )?[\w.]*?(\w+);?\s*$", re.MULTILINE)
+_ONLY_A_TAG = re.compile(r"\[\w+\]\s*")
+_BELOW_CARET = re.compile(r"^ *\^ *\n\s*(\S[^\n]*)", re.MULTILINE)
 _SECONDARY = re.compile(
     r"[Cc]annot infer|[Nn]ot enough information to infer|[Tt]ype mismatch"
     r"|[Aa]rgument type mismatch|[Oo]verload resolution|None of the following"
@@ -72,9 +74,13 @@ def group(problems: Sequence[Problem]) -> list[Group]:
 
 
 def headline(problem: Problem) -> str:
-    """Give the gist, and with javac's "cannot find symbol" the symbol, which stands lines below."""
-    symbol = _SYMBOL_LINE.search(problem.message) if problem.tool in (Tool.JAVAC, Tool.KAPT) else None
-    return f"{problem.gist}: {symbol[1].strip()}" if symbol else problem.gist
+    """Give the gist, and what javac says lines below: the symbol it cannot find, or all but a tag."""
+    if problem.tool not in (Tool.JAVAC, Tool.KAPT):
+        return problem.gist
+    symbol = _SYMBOL_LINE.search(problem.message)
+    below = _BELOW_CARET.search(problem.message) if _ONLY_A_TAG.fullmatch(problem.gist) else None
+    told = symbol or below
+    return f"{problem.gist}: {told[1].strip()}" if told else problem.gist
 
 
 def _promote_warnings(problems: Sequence[Problem]) -> list[Problem]:

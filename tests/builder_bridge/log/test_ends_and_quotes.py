@@ -38,9 +38,7 @@ def test_a_block_cut_before_its_cause_gives_no_problem(end: str) -> None:
 
 
 def test_a_failure_without_any_cause_is_still_told() -> None:
-    log = (
-        "* What went wrong:\nExecution failed for task ':a:b'.\n\n* Try:\nRun it.\n\nBUILD FAILED\n"
-    )
+    log = "* What went wrong:\nExecution failed for task ':a:b'.\n\n* Try:\nRun it.\n\nBUILD FAILED\n"
     assert only_problem(log).gist == "Execution failed for task ':a:b'."
 
 

@@ -104,3 +104,11 @@ def test_only_the_first_sure_sign_counts() -> None:
     for block in (b"> Task :app:x\n", b"[android] > Task :app:y\n"):
         learner.enter(block)
     assert learner.strip("[android] e: x", 0) == "[android] e: x"
+
+
+def test_a_sure_sign_without_the_prefix_shows_that_it_was_none() -> None:
+    quoted_once = "> > Configure project :app"
+    assert learn(quoted_once, "FAILURE: Build failed with an exception.", "> the cause") == [
+        "FAILURE: Build failed with an exception.",
+        "> the cause",
+    ]
