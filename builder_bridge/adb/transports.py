@@ -13,7 +13,7 @@ Plain adb-shell is within reach too: `connect_over` takes any of its transports.
 
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
@@ -29,7 +29,7 @@ from builder_bridge.adb.server import connect_served, list_served
 from builder_bridge.adb.shell import run
 from builder_bridge.adb.waiting import beside
 from builder_bridge.adb.wires import Wire, open_tcp
-from builder_bridge.errors import PhoneChanged, PhoneUnavailable
+from builder_bridge.errors import PhoneChanged, PhoneNotPaired, PhoneUnavailable
 
 CONNECT_TIMEOUT_S = 10.0
 DIALOG_TIMEOUT_S = 60.0
@@ -59,12 +59,23 @@ async def connect(
             return
     if keys is None:
         keys = await anyio.to_thread.run_sync(load_keys)
-    if way.kind == "usb":
-        wire: Wire = await open_usb(way.place or None, timeout_s)
-    else:
-        host, _, port = way.place.rpartition(":")
-        wire = await open_tcp(host.strip("[]"), int(port), timeout_s)
-    async with connect_over(wire, keys, timeout_s, dialog_timeout_s, ping_interval_s, on_dialog) as adb:
+    async with AsyncExitStack() as stack:
+        # TLS takes one key for each connection, so a phone that refuses it is asked anew with the next.
+        for number in range(max(1, len(keys))):
+            over = connect_over(
+                await _open_wire(way, timeout_s),
+                keys[number:],
+                timeout_s,
+                dialog_timeout_s,
+                ping_interval_s,
+                on_dialog,
+            )
+            try:
+                adb = await stack.enter_async_context(over)
+                break
+            except PhoneNotPaired:
+                if number + 1 >= len(keys):
+                    raise
         if way.expected_serial not in (None, adb.serial):
             raise PhoneChanged(
                 f"{way.place} was {way.expected_serial}; now {adb.serial} answers there.", serial=adb.serial
@@ -92,6 +103,13 @@ async def connect_over(
     finally:
         with anyio.CancelScope(shield=True):
             await wire.close()
+
+
+async def _open_wire(way: "_Way", timeout_s: float) -> Wire:
+    if way.kind == "usb":
+        return await open_usb(way.place or None, timeout_s)
+    host, _, port = way.place.rpartition(":")
+    return await open_tcp(host.strip("[]"), int(port), timeout_s)
 
 
 @dataclass(frozen=True, slots=True)

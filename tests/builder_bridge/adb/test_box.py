@@ -245,9 +245,10 @@ async def test_wireless_debugging_lets_in_only_a_paired_key(
     box_factory: BoxFactory, key: AdbKey, folder: PurePosixPath, tmp_path: Path
 ) -> None:
     box = await anyio.to_thread.run_sync(partial(box_factory, mode=Mode.TLS))
+    other_key = make_key(tmp_path / "adbkey")
     forget_keys(box)
     with pytest.raises(PhoneNotPaired, match="refused our key"):
-        async with connect(box.serial, keys=[key]):
+        async with connect(box.serial, keys=[key, other_key]):
             pass
     allow_key(box, key.public_key.decode())
     sent = os.urandom(9 << 20)
@@ -256,6 +257,8 @@ async def test_wireless_debugging_lets_in_only_a_paired_key(
         await sync.pull(adb, folder / "file", tmp_path / "back")
         assert adb.key_fingerprint == key.fingerprint
     assert (tmp_path / "back").read_bytes() == sent
+    async with connect(box.serial, keys=[other_key, key]) as adb:
+        assert adb.key_fingerprint == key.fingerprint, "each key is offered until one is known"
 
 
 async def test_our_protocol_runs_over_adb_shells_transport_too(tiny_box: Box, folder: PurePosixPath) -> None:
