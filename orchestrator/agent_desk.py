@@ -1,8 +1,7 @@
 """Agent runs that the service itself carries out: begun, followed, answered, stopped, gone on with.
 
-The transcript of a run is its truth; the tasks here only work on it. A run that was put down, or that
-a stopped or killed service left, can be gone on with, and no effect is done twice: what had happened
-is read from the transcript.
+The transcript of a run is its truth; the tasks here only work on it. A run that was put down, or left by
+a service that ended, can be gone on with, and no effect is done twice: the transcript has them.
 """
 
 import json
@@ -28,6 +27,7 @@ from agent.tools.build import Builder
 from agent.transcript import FILE_NAME, read_transcript
 from orchestrator import bell
 from orchestrator.access import Principal
+from orchestrator.agent_keys import claim
 from orchestrator.agent_order import AgentOrder, Change, order_of, read_order, write_order
 from orchestrator.agent_run import Manners, equipped, known_runs, new_run_id, run_folder
 from orchestrator.bell import Bells
@@ -66,29 +66,39 @@ class AgentDesk:
         self._bells = bells
         self._live: dict[str, _Live] = {}
 
-    async def begin(self, principal: Principal, order: AgentOrder, builder_for: BuilderFor) -> str:
-        """Start a run and give its id; it goes on whoever listens.
+    async def begin(
+        self,
+        principal: Principal,
+        order: AgentOrder,
+        builder_for: BuilderFor,
+        key: tuple[str, str] | None = None,
+    ) -> tuple[str, bool]:
+        """Start a run and give its id, and whether it is new; it goes on whoever listens.
 
-        Raises `BadRequest` for a model that cannot be asked; then nothing is left of the run.
+        `key` is an idempotency key of the caller with the digest of what it sent. Raises `BadRequest`
+        for a model that cannot be asked; then nothing is left of the run.
         """
         run_id = new_run_id()
         folder = run_folder(self._settings, run_id)
-        await anyio.Path(folder).mkdir(parents=True, mode=0o700)
-        await anyio.Path(folder / OWNER_FILE).write_text(principal.owner)
-        await to_thread.run_sync(write_order, folder, order)
+        # Nothing here waits, so of two equal wishes at once the second finds the first.
+        holder = run_id if key is None else claim(self._settings.data_dir, principal.owner, *key, run_id)
+        if holder != run_id:
+            return holder, False
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / OWNER_FILE).write_text(principal.owner)
+        write_order(folder, order)
         self._live[run_id] = _Live(life=0)
         try:
             await self._tasks.start(self._work, run_id, order, builder_for(order.phone), None)
         except Refusal:
             await to_thread.run_sync(shutil.rmtree, folder)
             raise
-        return run_id
+        return run_id, True
 
     def order(self, principal: Principal, run_id: str) -> AgentOrder:
         """Give what a run was asked to do; raises `NotFound` for a run that never began."""
         folder = self.check(principal, run_id)
-        entries = _entries_in(folder)
-        order = read_order(folder)
+        order, entries = read_order(folder), _entries_in(folder)
         if order is not None:
             return order
         if not entries or not isinstance(entries[0], Began):

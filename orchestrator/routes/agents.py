@@ -3,6 +3,7 @@
 They are followed, answered, stopped, and gone on with, also after a restart of the service.
 """
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from orchestrator.access import Permission
 from orchestrator.desk import need
 from orchestrator.errors import NotReady
+from orchestrator.routes.builds import IdempotencyKey
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
 from orchestrator.schema import AbsolutePath, Name, Text
 
@@ -99,9 +101,14 @@ class AnswerRequest(_Body):
     reason: str = Field(default="", max_length=2000)
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses={200: {"description": "The run that the key began before."}})
 async def begin_run(
-    body: AgentRequest, request: Request, service: ServiceDep, principal: PrincipalDep
+    body: AgentRequest,
+    request: Request,
+    service: ServiceDep,
+    principal: PrincipalDep,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> AgentReply:
     """Begin a run; it works on the folder itself, and its builds are builds of the asker."""
     # The agent is loaded when one is asked for; a service that only builds starts without it.
@@ -124,7 +131,11 @@ async def begin_run(
         phone=body.phone,
     )
     desk = _desk(request)
-    run_id = await desk.begin(principal, order, _builders(request))
+    digest = hashlib.sha256(body.model_dump_json().encode()).hexdigest()
+    key = None if idempotency_key is None else (idempotency_key, digest)
+    run_id, is_new = await desk.begin(principal, order, _builders(request), key)
+    response.status_code = 201 if is_new else 200
+    response.headers["location"] = f"/v1/runs/{run_id}"
     return AgentReply(**desk.describe(principal, run_id))
 
 

@@ -105,6 +105,23 @@ async def test_a_run_that_was_killed_before_its_first_word_is_begun_anew(
         await becomes(running, run_id, "asking")
 
 
+async def test_a_wish_that_is_sent_again_with_its_key_begins_no_second_run(
+    start: Start, projects: Path, tmp_path: Path
+) -> None:
+    wish = {"assignment": "x", "path": str(make_workspace(projects / "w")), "mode": "ask"}
+    async with scripted(tmp_path, SCRIPT) as server, start("p1", **settings_for(server)) as running:
+        key = {"idempotency-key": "ci-1"}
+        refused = await running.http.post("/v1/runs", json={**wish, "provider": "nobody"}, headers=key)
+        assert refused.status_code == 400
+        first = await running.http.post("/v1/runs", json=wish, headers=key)
+        again = await running.http.post("/v1/runs", json=wish, headers=key)
+        assert (first.status_code, again.status_code) == (201, 200), first.text + again.text
+        assert first.json()["id"] == again.json()["id"]
+        other = await running.http.post("/v1/runs", json={**wish, "assignment": "y"}, headers=key)
+        assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
+        assert len((await running.http.get("/v1/runs")).json()["runs"]) == 1
+
+
 async def test_others_and_impossible_models_are_refused_and_leave_nothing(
     start: Start, projects: Path, tmp_path: Path
 ) -> None:
