@@ -79,7 +79,7 @@ class _Order:
               help="A recorded conversation answers instead of a model; the output says so.")  # fmt: skip
 @click.option("--device", metavar="SERIAL|HOST:PORT", help="The phone to build on; else any that is free.")
 @click.option(
-    "--route", type=click.Choice(ROUTE_NAMES), help="How the prefix is reached; the phone keeps it."
+    "--route", type=click.Choice(ROUTE_NAMES), help="How builds reach the prefix; else as the phone is set."
 )
 @click.option("--yes", "mode", flag_value="yes", default=True, help="Changes need no approval (default).")
 @click.option("--ask", "mode", flag_value="ask", help="Ask before each change.")
