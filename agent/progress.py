@@ -105,7 +105,8 @@ class BuildAdvanced:
     """A build moved on.
 
     `state` is a word of `builder_bridge.build.BuildState` or of the waiting before it (`queued`);
-    `task` the Gradle task path at work; `percent` a guess from earlier builds; each None where unknown.
+    `task` the Gradle task path at work; `percent` (below 100) and `remaining_s` are guesses from earlier
+    builds; each None where unknown.
     """
 
     build_id: str
@@ -113,6 +114,7 @@ class BuildAdvanced:
     task: str | None = None
     percent: float | None = None
     detail: str | None = None
+    remaining_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

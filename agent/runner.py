@@ -1,16 +1,17 @@
 """The door to the agent: start a run on an assignment, or go on with one."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.budget import Budget
 from agent.decide import StopReason
-from agent.entries import Added, Began, Resumed
+from agent.entries import Added, Began, Entry, Resumed
 from agent.equipment import Equipment, RunResult, Verify
 from agent.loop import Loop, now
 from agent.message import UserMessage
 from agent.standing import Standing
 
-__all__ = ["Equipment", "RunResult", "Verify", "resume", "run"]
+__all__ = ["Equipment", "RunResult", "Verify", "ended_well", "resume", "run"]
 
 
 async def run(
@@ -57,11 +58,8 @@ async def resume(equipment: Equipment, *, budget: Budget | None = None, say: str
     beginning = entries[0]
     assert isinstance(beginning, Began)
     loop = Loop(beginning, standing, equipment)
-    stopped = standing.stopped
-    if stopped and StopReason(stopped.reason).is_success and say is None:
-        return RunResult(
-            beginning.run_id, StopReason(stopped.reason), stopped.detail, stopped.text, stopped.spent
-        )
+    if say is None and (result := ended_well(entries)) is not None:
+        return result
     choice = equipment.line.choice
     loop.record(Resumed(now(), budget or standing.budget, choice.provider.name, choice.model))
     if not standing.items:
@@ -69,3 +67,11 @@ async def resume(equipment: Equipment, *, budget: Budget | None = None, say: str
     if say is not None:
         loop.record(Added(UserMessage(say)))
     return await loop.run(is_resumed=True)
+
+
+def ended_well(entries: Sequence[Entry]) -> RunResult | None:
+    """Give what came of a run that has done what it was asked, None for one that can go on by itself."""
+    first, stopped = entries[0], Standing.replay(entries).stopped
+    if stopped is None or not StopReason(stopped.reason).is_success or not isinstance(first, Began):
+        return None
+    return RunResult(first.run_id, StopReason(stopped.reason), stopped.detail, stopped.text, stopped.spent)

@@ -8,16 +8,16 @@ import anyio
 from anyio import to_thread
 
 from agent.message import JsonObject
-from agent.progress import BuildAdvanced, BuildProblemSeen, OnBuildProgress
+from agent.progress import OnBuildProgress
 from agent.tools.build import BuildOutcome, BuildReport, LogHits, LogLines, PhoneStatus
 from builder_bridge.build import Artifact, BuildId, BuildSpec
 from builder_bridge.errors import WorkspaceFault
 from builder_bridge.inspect.package import PackageFault
 from builder_bridge.inspect.reader import inspect_package
 from builder_bridge.inspect.rendering import package_to_json
-from builder_bridge.log.reader import LogReader
 from builder_bridge.workspace.scan import scan
-from orchestrator.client import ApiClient, FeedEvent, Refused
+from orchestrator.build_watch import BuildWatch, history_before
+from orchestrator.client import ApiClient, Refused
 
 _OUTCOMES = {
     "succeeded": BuildOutcome.GREEN,
@@ -28,8 +28,6 @@ _OUTCOMES = {
     "refused": BuildOutcome.REFUSED,
 }
 PACKAGE_KINDS = frozenset({"apk", "aab", "aar"})
-_STATES = {"start": "queued", "scan": "receiving", "upload": "receiving", "unpack": "unpacking"}
-_STATES |= {"gradle": "running", "collect": "collecting", "fetch": "collecting"}
 
 
 class ServiceBuilder:
@@ -69,7 +67,8 @@ class ServiceBuilder:
 
     async def wait(self, build_id: BuildId, on_progress: OnBuildProgress) -> BuildReport:
         """Tell of a build until it ends and give its report; may be called again at any time."""
-        watch = BuildWatch(build_id, on_progress, self._workspaces.get(build_id))
+        history = await history_before(self._client, await self._client.build(build_id))
+        watch = BuildWatch(build_id, on_progress, self._workspaces.get(build_id), history)
         async for event in self._client.follow(build_id):
             await watch.see(event)
         return await self._report(build_id)
@@ -134,68 +133,6 @@ class ServiceBuilder:
         )
 
 
-class BuildWatch:
-    """Turns the events of a build's feed into progress: stages, tasks at work, problems as they appear.
-
-    With `workspace`, problems name its files as they are called here, not on the phone.
-    """
-
-    def __init__(
-        self, build_id: BuildId, on_progress: OnBuildProgress, workspace: Path | None = None
-    ) -> None:
-        self._build_id = build_id
-        self._workspace = workspace
-        self._on_progress = on_progress
-        self._reader = LogReader()
-        self._state: tuple[str, str | None] | None = None
-        self._rest = ""
-
-    async def see(self, event: FeedEvent) -> None:
-        """Tell what an event adds."""
-        match event.name:
-            case "state" if event.data["state"] != "finished":
-                state = _STATES.get(event.data["stage"], "queued"), event.data["reason"]
-                if state != self._state:
-                    self._state = state
-                    await self._on_progress(BuildAdvanced(self._build_id, state[0], detail=state[1]))
-            case "log":
-                await self._see_log(event.data["text"])
-            case "attempt":
-                self._reader, self._rest = LogReader(), ""
-            case _:
-                pass
-
-    async def _see_log(self, text: str) -> None:
-        lines = (self._rest + text).split("\n")
-        self._rest = lines.pop()
-        for line in lines:
-            task = task_at_work(line)
-            if task is not None:
-                await self._on_progress(BuildAdvanced(self._build_id, "running", task=task))
-        for problem in self._reader.feed(text.encode()):
-            await self._on_progress(
-                BuildProblemSeen(
-                    self._build_id,
-                    problem.severity.value,
-                    problem.gist,
-                    path_here(problem.file, self._workspace),
-                    problem.line,
-                )
-            )
-
-
-def path_here(file: str | None, workspace: Path | None) -> str | None:
-    """Name a file of the phone as the workspace has it; one that is not in it stays as it is."""
-    if file is None or workspace is None:
-        return file
-    parts = PurePosixPath(file).parts
-    for start in range(1, len(parts)):
-        inside = PurePosixPath(*parts[start:])
-        if ".." not in inside.parts and (workspace / inside).is_file():
-            return str(inside)
-    return file
-
-
 def wish_of(spec: BuildSpec) -> JsonObject:
     """Write a spec as the API takes it."""
     return {
@@ -205,15 +142,6 @@ def wish_of(spec: BuildSpec) -> JsonObject:
         "project_dir": spec.project_dir,
         "deadline_s": spec.deadline_s,
     }
-
-
-def task_at_work(line: str) -> str | None:
-    """Give the Gradle task that a line of a console log names as begun, or None."""
-    words = line.removeprefix("> Task ").split(" ")
-    task = words[0].rstrip()
-    is_task = task.startswith(":") and len(task) > 1 and not task.endswith(":")
-    is_alone = line.startswith("> Task ") or len(words) == 1 or words[1].isupper()
-    return task if is_task and is_alone else None
 
 
 def choose_artifact(artifacts: list[JsonObject], path: str | None) -> JsonObject:

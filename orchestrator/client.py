@@ -101,6 +101,10 @@ class ApiClient:
         """Give the digest of an ended build; raises `Refused` (`no_digest`) where there is none."""
         return await self._read(f"/v1/builds/{build_id}/digest")
 
+    async def events(self, build_id: str) -> JsonObject:
+        """Give what Gradle noted of an ended build's tasks; raises `Refused` where it did not."""
+        return await self._read(f"/v1/builds/{build_id}/events")
+
     async def log_lines(self, build_id: str, first: int, count: int) -> JsonObject:
         """Give lines of the log, counted from 0; a negative `first` counts from the end."""
         return await self._read(f"/v1/builds/{build_id}/log/lines", {"first": first, "count": count})

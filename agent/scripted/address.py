@@ -5,6 +5,8 @@ from agent.providers.provider import Auth, Endpoint, Provider
 from agent.providers.vendors import ANTHROPIC_VERSION
 from agent.scripted.local_server import Peer
 
+SCRIPTED_PROVIDER = "scripted"
+"""The name in the catalogue of every server that follows a script."""
 _DIALECTS = {
     "/chat/completions": Dialect.OPENAI_CHAT,
     "/responses": Dialect.OPENAI_RESPONSES,
@@ -19,7 +21,9 @@ def scripted_provider(base_url: str, title: str) -> Provider:
         Endpoint(dialect, base_url, Auth.NONE, ANTHROPIC_VERSION if dialect is Dialect.ANTHROPIC else ())
         for dialect in Dialect
     )
-    return Provider("scripted", title, endpoints, key_optional=True, idle_timeout_s=30.0, is_scripted=True)
+    return Provider(
+        SCRIPTED_PROVIDER, title, endpoints, key_optional=True, idle_timeout_s=30.0, is_scripted=True
+    )
 
 
 def dialect_of(target: str) -> Dialect | None:

@@ -4,7 +4,7 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import click
@@ -12,9 +12,11 @@ import click
 from agent.approval import Mode
 from agent.budget import Budget
 from agent.decide import StopReason
-from agent.entries import Began
+from agent.entries import Began, Entry
+from agent.errors import SettingsFault
 from agent.message import Dialect
-from agent.runner import Equipment, RunResult, Verify, resume, run
+from agent.runner import Equipment, RunResult, Verify, ended_well, resume, run
+from agent.scripted.address import SCRIPTED_PROVIDER
 from agent.transcript import read_transcript
 from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.agent_run import Manners, ModelChoice, equipped, known_runs, new_run_id, run_folder
@@ -96,9 +98,12 @@ class _Order:
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="json: an event a line.")
 @click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
 def run_command(config: Path | None, **given: Any) -> None:
-    """Work on an ASSIGNMENT in a workspace; `-` reads it from standard input."""
+    """Work on an ASSIGNMENT in a workspace; `-` reads it from standard input.
+
+    With --resume the run goes on in its own workspace, and an ASSIGNMENT is a further word to the model.
+    """
     assignment = given["assignment"]
-    if (assignment is None) == (given["resume_id"] is None):
+    if assignment is None and given["resume_id"] is None:
         raise click.UsageError("give an assignment, or --resume with the id of a run")
     if assignment == "-":
         assignment = sys.stdin.read()
@@ -106,7 +111,10 @@ def run_command(config: Path | None, **given: Any) -> None:
         settings = load_settings(config).settings
         workspace = given["workspace"]
         if given["resume_id"]:
-            workspace = Path(_beginning(settings, given["resume_id"]).workspace)
+            entries = _entries(settings, given["resume_id"])
+            if assignment is None and (result := ended_well(entries)) is not None:
+                _tell_ended(result, is_json=given["output"] == "json")
+            workspace = Path(_began(entries).workspace)
         settings = settings_for(workspace, config).settings
         choice = _model_choice(settings, given)
     order = _Order(
@@ -132,7 +140,7 @@ def list_runs(config: Path | None) -> None:
     with terminal.told_faults():
         settings = load_settings(config).settings
         for run_id in known_runs(settings):
-            began = _beginning(settings, run_id)
+            began = _began(_entries(settings, run_id))
             click.echo(
                 f"{run_id}  {began.provider}/{began.model}  {began.workspace}  {began.assignment[:80]}"
             )
@@ -146,9 +154,7 @@ def list_runs(config: Path | None) -> None:
 def show(run_id: str, form: str | None, config: Path | None) -> None:
     """Show what happened in a run, which may still be under way."""
     with terminal.told_faults():
-        settings = load_settings(config).settings
-        _beginning(settings, run_id)
-        entries = read_transcript(run_folder(settings, run_id))
+        entries = _entries(load_settings(config).settings, run_id)
     click.echo(as_json(entries) if form == "json" else as_text(entries, is_markdown=form == "markdown"))
 
 
@@ -182,7 +188,7 @@ async def _run(settings: Settings, order: _Order) -> int:
 
 async def _work(order: _Order, equipment: Equipment, run_id: str) -> RunResult:
     if order.resume_id is not None:
-        return await resume(equipment, budget=order.budget)
+        return await resume(equipment, budget=order.budget, say=order.assignment)
     assert order.assignment is not None
     return await run(
         order.assignment,
@@ -219,20 +225,39 @@ def exit_code_of(reason: StopReason) -> int:
     return codes.get(reason, terminal.FAILED)
 
 
-def _beginning(settings: Settings, run_id: str) -> Began:
+def _entries(settings: Settings, run_id: str) -> list[Entry]:
     folder = run_folder(settings, run_id)
     if not folder.is_dir():
         raise NotFound(f"there is no run {run_id} of an agent", hint="See `pocketbuild agent list`.")
-    began = read_transcript(folder)[0]
-    assert isinstance(began, Began)
-    return began
+    entries = read_transcript(folder)
+    if not entries:
+        raise NotFound(f"run {run_id} was killed before it began", hint="Begin it anew.")
+    return entries
+
+
+def _began(entries: list[Entry]) -> Began:
+    assert isinstance(entries[0], Began)
+    return entries[0]
+
+
+def _tell_ended(result: RunResult, *, is_json: bool) -> NoReturn:
+    """Say that a run has nothing left to do, and how to give it something; ends the command."""
+    Screen(is_json=is_json).end(result)
+    say(f"run {result.run_id} has ended: there is nothing to go on with")
+    say(f'  give it more to do with `pocketbuild agent "…" --resume {result.run_id}`')
+    sys.exit(exit_code_of(result.reason))
 
 
 def _model_choice(settings: Settings, given: dict[str, Any]) -> ModelChoice:
     provider, model = given["provider"], given["model"]
     if given["resume_id"] and provider is None and given["base_url"] is None and given["script"] is None:
-        began = _beginning(settings, given["resume_id"])
+        began = _began(_entries(settings, given["resume_id"]))
         provider, model = began.provider, model or began.model
+        if provider == SCRIPTED_PROVIDER and provider not in settings.providers:
+            raise SettingsFault(
+                f"run {began.run_id} was answered by a recorded script, which is not kept with it",
+                hint="Name its file again with --script, or go on with --provider and --model.",
+            )
     dialect = given["dialect"]
     return ModelChoice(
         provider=provider,

@@ -3,7 +3,7 @@
 import json
 import sys
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 import click
@@ -27,7 +27,7 @@ from agent.progress import (
     TurnSpent,
 )
 from agent.runner import RunResult
-from orchestrator.cli.terminal import seconds
+from orchestrator.cli.terminal import forecast, seconds
 
 MAX_RESULT_CHARS = 300
 
@@ -35,9 +35,9 @@ MAX_RESULT_CHARS = 300
 class Screen:
     """Shows progress as text for people, or as one JSON object a line for programs."""
 
-    def __init__(self, *, is_json: bool) -> None:
+    def __init__(self, *, is_json: bool, stream: TextIO | None = None) -> None:
         self._is_json = is_json
-        self._out = sys.stdout
+        self._out = stream or sys.stdout
         self._is_live = not is_json and self._out.isatty()
         self._is_mid_line = False
         self._status = ""
@@ -108,9 +108,9 @@ class Screen:
         match progress:
             case BuildSubmitted(build_id):
                 self._line(f"  build {build_id} submitted", "bright_black")
-            case BuildAdvanced(_, state, task, percent, detail):
-                shown = f" {percent:.0f} %" if percent is not None else ""
-                self._draw(f"  {state}{shown} {task or ''} {detail or ''}".rstrip())
+            case BuildAdvanced(_, state, task, _, detail):
+                words = (state, forecast(progress), task, detail)
+                self._draw("  " + " ".join(word for word in words if word))
             case BuildProblemSeen(_, severity, message, file, line):
                 place = ":".join(str(part) for part in (file, line) if part)
                 self._line(f"  {severity}: {place} {message}", "red" if severity == "error" else "yellow")

@@ -177,10 +177,11 @@ async def _answered(client: ApiClient, name: str) -> str:
 
 async def watch(client: ApiClient, build_id: BuildId, options: BuildOptions) -> None:
     """Show a build until it has ended."""
-    from orchestrator.builder import BuildWatch
+    from orchestrator.build_watch import BuildWatch, history_before
 
+    history = await history_before(client, await client.build(build_id))
     progress = ProgressScreen(is_quiet=options.is_quiet, is_verbose=options.is_verbose)
-    feed = BuildWatch(build_id, progress.show, options.workspace)
+    feed = BuildWatch(build_id, progress.show, options.workspace, history)
     try:
         async for event in client.follow(build_id):
             progress.note(event)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from agent.progress import BuildAdvanced, BuildProblemSeen, BuildProgress
-from orchestrator.cli.terminal import seconds
+from orchestrator.cli.terminal import forecast, seconds
 from orchestrator.client import FeedEvent
 
 TASK_EVERY_S = 15.0
@@ -59,7 +59,7 @@ class ProgressScreen:
                 self._state = state
                 self._draw(f"{state}{f' ({detail})' if detail else ''}")
             case BuildAdvanced(_, state, task):
-                self._see_task(state, task)
+                self._see_task(state, f"{forecast(progress)} {task}".lstrip())
             case BuildProblemSeen(_, severity, message, file, line):
                 self._see_problem(severity, ":".join(str(part) for part in (file, line) if part), message)
             case _:
@@ -75,7 +75,7 @@ class ProgressScreen:
         if self._warnings:
             self._line(f"{self._warnings} warning{'s' if self._warnings > 1 else ''}; the log has them")
 
-    def _see_task(self, state: str, task: str | None) -> None:
+    def _see_task(self, state: str, task: str) -> None:
         self._tasks += 1
         is_news, self._state = state != self._state, state
         if self._is_live:

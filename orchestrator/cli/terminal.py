@@ -15,6 +15,7 @@ import click
 
 from agent.errors import AgentError
 from agent.errors import SettingsFault as AgentSettingsFault
+from agent.progress import BuildAdvanced
 from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable
 from orchestrator.errors import ServiceFault, ServiceUnreachable, SettingsFault
 
@@ -65,6 +66,14 @@ def seconds(value: float) -> str:
     if value < 60:
         return f"{value:.1f} s"
     return f"{int(value) // 60} min {int(value) % 60} s"
+
+
+def forecast(progress: BuildAdvanced) -> str:
+    """Show how far a build is and how long it may still take, empty where that is not known."""
+    if progress.percent is None:
+        return ""
+    left = "" if progress.remaining_s is None else f", about {seconds(progress.remaining_s)} left"
+    return f"{progress.percent:.0f} %{left}"
 
 
 def size(size_bytes: int) -> str:
