@@ -273,7 +273,7 @@ def _join_or_insert(connection: sa.Connection, new: NewBuild, *, force: bool, li
             code="unknown_phone",
             hint="List phones with GET /v1/phones, or add it with POST /v1/phones.",
         )
-    queued = build_store.unfinished_of(connection, new.owner, Phase.QUEUED)
+    queued = build_store.count_in(connection, Phase.QUEUED, new.owner)
     if queued >= limit:
         raise TooMany(f"{new.owner} has {queued} builds waiting, and {limit} are allowed")
     generation = 1 if latest is None else latest.generation + 1

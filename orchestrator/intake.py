@@ -6,6 +6,7 @@ bytes come, digests are checked, and nothing of a refused upload is left.
 
 import hashlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -94,15 +95,13 @@ class Intake:
         folder = self.inside_roots(path)
         with self._stores.workspaces.hashes_of(folder) as hashes:
             snapshot = scan(folder, self._rules, hashes)
-        self._stores.workspaces.adopt(snapshot)
-        return self._stores.workspaces.get(snapshot.fingerprint, name or snapshot.name, snapshot.place)
+        return self._stores.workspaces.adopt(replace(snapshot, name=name or snapshot.name))
 
     def _unpacked(self, archive: Path, folder: Path, owner: str, name: str) -> Snapshot:
         limits = self._stores.settings.limits
         unpack(archive, folder, UnpackLimits(max_entries=limits.files, max_size_bytes=limits.unpacked_bytes))
         snapshot = scan(folder, self._rules)
-        self._stores.workspaces.adopt(snapshot)
-        return self._stores.workspaces.get(snapshot.fingerprint, name, place_of(owner, name))
+        return self._stores.workspaces.adopt(replace(snapshot, name=name, place=place_of(owner, name)))
 
     async def _receive(self, chunks: AsyncIterator[bytes], file: BinaryIO) -> tuple[str, int]:
         """Write what comes; gives its digest and size. A sender that stalls is hung up on."""

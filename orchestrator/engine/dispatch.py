@@ -40,15 +40,19 @@ class Dispatcher:
         """Take leases and begin runs; doing it again begins nothing twice."""
         stores = self._resources.stores
         care = stores.settings.care
-        if await stores.database.read(lease.is_any_waiting):
-            placing = await stores.database.run(lambda c: lease.take(c, care, time.time()))
+        host = self._resources.host_id
+        is_any_waiting, held = await stores.database.read(
+            lambda c: (lease.is_any_waiting(c), lease.held_by_host(c, host))
+        )
+        if is_any_waiting:
+            placing, held = await stores.database.run(
+                lambda c: (lease.take(c, care, time.time()), lease.held_by_host(c, host))
+            )
             for placement in placing.placements:
                 log.info("build.placed", build_id=placement.build_id, serial=placement.address)
                 stores.ring_build(placement.build_id)
             if placing.is_health_awaited:
                 stores.bells.ring("phones")
-        host = self._resources.host_id
-        held = await stores.database.read(lambda c: lease.held_by_host(c, host))
         for phone, build in held:
             if build.run_id not in self._begun:
                 await self._begin(build, phone.address)

@@ -62,8 +62,7 @@ async def create_build(
         priority=body.priority,
         force=body.force,
     )
-    digest = hashlib.sha256(body.model_dump_json().encode() + snapshot.fingerprint.encode()).hexdigest()
-    key = None if idempotency_key is None else (idempotency_key, digest)
+    key = None if idempotency_key is None else (idempotency_key, _digest_of(body, snapshot))
     receipt = await service.desk.submit(principal, wish, request_id, key)
     response.status_code = 200 if receipt.is_joined else 201
     response.headers["location"] = f"/v1/builds/{receipt.build.id}"
@@ -131,6 +130,10 @@ async def retry_build(
 
 def _shown(view: BuildView) -> BuildReply:
     return BuildReply(**build_fields(view.build, view.runs, view.artifacts))
+
+
+def _digest_of(body: BuildRequest, snapshot: Snapshot) -> str:
+    return hashlib.sha256(body.model_dump_json().encode() + snapshot.fingerprint.encode()).hexdigest()
 
 
 async def _take_in(service: Service, principal: Principal, body: BuildRequest) -> Snapshot:

@@ -12,7 +12,19 @@ from orchestrator.store.records import ArtifactRow, BuildRow, Outcome, Phase, Ru
 from orchestrator.store.tables import artifacts, builds, idempotency, runs
 
 _BUILD_BY_ID = sa.select(builds).where(builds.c.id == sa.bindparam("wanted"))
-"""Made once, for every request asks it."""
+_LATEST = (
+    sa.select(builds)
+    .where(builds.c.identity == sa.bindparam("wanted"))
+    .order_by(builds.c.generation.desc())
+    .limit(1)
+)
+_COUNT_IN = (
+    sa.select(sa.func.count())
+    .select_from(builds)
+    .where(builds.c.state == sa.bindparam("state"), builds.c.owner == sa.bindparam("owner"))
+)
+_INSERT = builds.insert()
+# What every request asks is written down once; to write it takes longer than to ask it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +62,7 @@ class Filter:
 
 def latest_of(connection: sa.Connection, identity: str) -> BuildRow | None:
     """Give the newest generation of an identity."""
-    query = sa.select(builds).where(builds.c.identity == identity).order_by(builds.c.generation.desc())
-    found = rows(BuildRow, connection.execute(query.limit(1)))
+    found = rows(BuildRow, connection.execute(_LATEST, {"wanted": identity}))
     return found[0] if found else None
 
 
@@ -92,7 +103,7 @@ def insert(connection: sa.Connection, new: NewBuild, generation: int, now_s: flo
         request_id=new.request_id,
         size_bytes=0,
     )
-    connection.execute(builds.insert(), asdict(build))
+    connection.execute(_INSERT, asdict(build))
     return build
 
 
@@ -123,11 +134,9 @@ def find(connection: sa.Connection, wanted: Filter) -> list[BuildRow]:
     return rows(BuildRow, connection.execute(query))
 
 
-def unfinished_of(connection: sa.Connection, owner: str, state: Phase | None = None) -> int:
-    """Count an owner's builds that have not ended, or only those in one state."""
-    query = sa.select(sa.func.count()).select_from(builds).where(builds.c.owner == owner)
-    condition = builds.c.state != Phase.FINISHED.value if state is None else builds.c.state == state.value
-    return connection.execute(query.where(condition)).scalar_one()
+def count_in(connection: sa.Connection, state: Phase, owner: str) -> int:
+    """Count an owner's builds in one state."""
+    return connection.execute(_COUNT_IN, {"state": state.value, "owner": owner}).scalar_one()
 
 
 def count_by_state(connection: sa.Connection) -> dict[tuple[str, str], int]:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -91,10 +91,18 @@ class WorkspaceStore:
             note.parent.mkdir(parents=True, exist_ok=True)
             note.touch()
 
-    def adopt(self, snapshot: Snapshot) -> None:
-        """Take the content of a snapshot in; raises `WorkspaceFault` where it changes meanwhile."""
-        if self._tree(snapshot.fingerprint).exists():
-            return
+    def adopt(self, snapshot: Snapshot) -> Snapshot:
+        """Take the content of a snapshot in, and give it with its root here.
+
+        Raises `WorkspaceFault` where it changes meanwhile.
+        """
+        tree = self._tree(snapshot.fingerprint)
+        if not tree.exists():
+            self._take_contents(snapshot)
+        os.utime(tree)
+        return replace(snapshot, root=tree / "files")
+
+    def _take_contents(self, snapshot: Snapshot) -> None:
         with self.incoming() as folder:
             for number, file in enumerate(snapshot.files):
                 if self.has_blob(file.sha256):
