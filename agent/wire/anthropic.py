@@ -12,7 +12,7 @@ from agent.message import JsonObject
 from agent.wire.assemble import Assembly
 from agent.wire.content_blocks import ContentBlocks
 from agent.wire.draft import CallDraft, TextDraft
-from agent.wire.failure import named_failure, told_failure
+from agent.wire.failure import describe, named_failure, told_failure
 from agent.wire.scalars import whole_number
 
 _INPUT_KINDS = {
@@ -82,7 +82,9 @@ class Decoder:
             case _:
                 failure = named_failure(event) or (told_failure(event) if kind not in _QUIET else None)
                 if failure is None and kind == "error":
-                    failure = told_failure({"detail": event})
+                    failure = describe(event)
+                if kind not in _QUIET:
+                    self._assembly.suspect(event)
                 if failure is not None:
                     self._assembly.fail(failure)
                 elif isinstance(event.get("content"), list):

@@ -20,6 +20,7 @@ from agent.message import (
 from agent.wire import finish
 from agent.wire.draft import CallDraft, TextDraft
 from agent.wire.event import CallDelta, ReasoningDelta, StreamEvent, TextDelta, UsageReport
+from agent.wire.failure import lone_message
 from agent.wire.json_text import mend_all, mend_surrogates
 from agent.wire.limits import MAX_CALLS, MAX_DIAGNOSTICS, MAX_PARTS, LimitExceeded
 from agent.wire.markup import find_call_markup
@@ -32,10 +33,7 @@ _ORDERLY = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 
 
 class Assembly:
-    """A message that is growing.
-
-    `counts` takes token counts; `has_end_marker` is for dialects whose last event is a marker.
-    """
+    """A message that is growing; `has_end_marker` is for dialects whose last event is a marker."""
 
     def __init__(self, dialect: Dialect, reader: EventReader) -> None:
         self.dialect = dialect
@@ -52,6 +50,7 @@ class Assembly:
         self._word_offset = 0
         self._is_tool_word_too = False
         self._has_failed = False
+        self._suspicion: tuple[str, int] | None = None
         self.has_end_marker = False
 
     @property
@@ -152,6 +151,11 @@ class Assembly:
             self.diagnose("provider_error", detail, offset)
         self._has_failed = True
 
+    def suspect(self, event: JsonObject) -> None:
+        """Take an event of no known kind: if nothing else comes, its words are why."""
+        if self._suspicion is None and (words := lone_message(event)):
+            self._suspicion = words, self.offset
+
     def exceed(self, detail: str) -> None:
         """Take that a limit was passed; the message is an error, with what came before."""
         self._has_failed = True
@@ -173,11 +177,6 @@ class Assembly:
     def is_empty(self) -> bool:
         """Whether nothing at all came that belongs to a message."""
         return not (self.parts or self._word or self._has_failed or self.counts.usage())
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether the provider told a failure."""
-        return self._has_failed
 
     @property
     def has_finish_word(self) -> bool:
@@ -215,6 +214,8 @@ class Assembly:
 
     def close(self, *, has_end_marker: bool, size_bytes: int) -> Message:
         """Give the message. Without a finish word, an end marker still makes an orderly end."""
+        if self._suspicion is not None and self.is_empty:
+            self.fail(*self._suspicion)
         self._close_think_tag()
         reason = FinishReason.ERROR if self._has_failed else finish.finish_reason(self._word)
         is_orderly = reason in _ORDERLY or (reason is None and has_end_marker)

@@ -7,6 +7,7 @@ from agent.message import JsonObject
 
 _GOOD_CODES = frozenset({"", "0", "200", "ok", "success", "none"})
 _MESSAGE_KEYS = ("message", "msg", "error_msg", "errorMessage", "status_msg", "detail", "reason", "Message")
+_LONE_KEYS = (*_MESSAGE_KEYS, "errmsg", "error_message", "err", "exception")
 _CODE_KEYS = ("code", "type", "status", "status_code", "statusCode", "error_code", "errorCode")
 _BAD_STATUS = frozenset(("error", "failed", "failure", "fail"))
 _MAX_CHARS = 1000
@@ -46,6 +47,17 @@ def told_failure(event: JsonObject) -> str | None:
     is_bad = any(map(_is_bad, codes)) or event.get("success") is False
     is_bad = is_bad or str(status).lower() in _BAD_STATUS or (type(status) is int and status >= 400)
     return describe(event) if message and is_bad else None
+
+
+def lone_message(event: JsonObject) -> str | None:
+    """Give what an event says that holds nothing but words: alone in a body it can only be a complaint.
+
+    Gateways that turn a request away often send a message and no code.
+    """
+    words = next((event[key] for key in _LONE_KEYS if isinstance(event.get(key), str) and event[key]), None)
+    if words is None and isinstance(event.get("fault"), dict):
+        words = str(event["fault"])
+    return None if words is None else _line(words)
 
 
 def _is_filled(value: Any) -> bool:

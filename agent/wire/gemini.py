@@ -11,7 +11,7 @@ from agent.message import JsonObject
 from agent.wire.answer_index import AnswerIndex
 from agent.wire.assemble import Assembly
 from agent.wire.draft import CallDraft
-from agent.wire.failure import named_failure, told_failure
+from agent.wire.failure import describe, named_failure, told_failure
 from agent.wire.json_path import put
 from agent.wire.scalars import identifier
 
@@ -55,8 +55,12 @@ class Decoder:
                 self.decode(inner)
                 return
         failure = named_failure(event) or (told_failure(event) if not candidates and not feedback else None)
+        if failure is None and not candidates and self._assembly.event_name == "error":
+            failure = describe(event)
         if failure is not None:
             self._assembly.fail(failure)
+        elif not candidates:
+            self._assembly.suspect(event)
 
     def close(self) -> None:
         """Take that no more of a call's arguments will come."""

@@ -88,6 +88,7 @@ class Decoder:
             failure = told_failure(event)
             if failure is None and self._assembly.event_name == "error":
                 failure = describe(event)
+            self._assembly.suspect(event)
         self._take_usage(event)
         if failure is not None:
             self._assembly.fail(failure)

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.message import JsonObject
 from agent.wire.assemble import Assembly
-from agent.wire.failure import named_failure, told_failure
+from agent.wire.failure import describe, named_failure, told_failure
 from agent.wire.response_calls import ResponseCalls, is_call
 from agent.wire.response_texts import ResponseTexts
 from agent.wire.scalars import identifier
@@ -112,7 +112,9 @@ class Decoder:
         else:
             failure = named_failure(event)
             if failure is None and kind in ("", "error"):
-                failure = told_failure(event if not kind else {"detail": event})
+                failure = describe(event) if kind else told_failure(event)
+            if not kind:
+                self._assembly.suspect(event)
             if failure is not None:
                 self._assembly.fail(failure)
 
