@@ -82,10 +82,12 @@ def make_plan(
     upload: Upload,
     gradle_args: tuple[str, ...],
     facts: dict[str, str],
+    client: str | None = None,
 ) -> bytes:
     """Write the plan of a run, and the contents that go along with it.
 
-    `gradle_args` are ours; tasks and arguments of the spec follow them.
+    `gradle_args` are ours; tasks and arguments of the spec follow them. `client` names the archive
+    with which Gradle's client may start.
     """
     request = json.dumps(_request(spec, snapshot), separators=(",", ":"))
     bodies: tuple[tuple[str, bytes], ...] = ()
@@ -100,6 +102,8 @@ def make_plan(
         f"facts {encode_json(json.dumps(facts, separators=(',', ':')))}",
         f"request {encode_json(request)}",
     ]
+    if client is not None:
+        lines.append(f"client {client}")
     match upload:
         case Whole(entries):
             size_kb = snapshot.size_bytes // 1000 + 1000

@@ -118,7 +118,7 @@ class Submission:
     def _plan(self, contract: Contract, has_daemon: bool | None, uploaded: Uploaded) -> bytes:
         settings = gradle_settings(contract, has_daemon)
         facts = settings.facts | self._facts(contract) | uploaded.facts
-        return make_plan(self._spec, self._snapshot, uploaded.upload, settings.args, facts)
+        return make_plan(self._spec, self._snapshot, uploaded.upload, settings.args, facts, settings.client)
 
     def _facts(self, contract: Contract) -> dict[str, str]:
         notes = [f"{note.path}: {note.detail}" for note in self._snapshot.notes if note.code in _NOTE_CODES]

@@ -23,16 +23,20 @@ def lay_fake_prefix(box: Box, routes: Sequence[str] = ("run_as", "shell_dir")) -
     """Put the prefix where the routes expect it; what was there goes."""
     for route in routes:
         folder, uid = FOLDERS[route]
-        files = box.root / folder
-        shutil.rmtree(files, ignore_errors=True)
-        for inside in ("usr/bin", "usr/etc", "usr/tmp", "home"):
-            (files / inside).mkdir(parents=True)
-        shutil.copyfile(FAKE_GRADLE, files / "usr/bin/gradle")
-        (files / "usr/bin/gradle").chmod(0o755)
-        (files / "usr/etc/env.sh").write_text(ENVIRONMENT)
-        (files / "usr/etc/prefix.json").write_text(CONTRACT)
-        for path in [files, *files.rglob("*")]:
-            os.chown(path, uid, uid, follow_symlinks=False)
+        shutil.rmtree(box.root / folder, ignore_errors=True)
+        lay_prefix(box.root / folder, uid)
+
+
+def lay_prefix(files: Path, uid: int) -> None:
+    """Put a prefix `usr` and a `home` into a folder, all of a user."""
+    for inside in ("usr/bin", "usr/etc", "usr/tmp", "home"):
+        (files / inside).mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(FAKE_GRADLE, files / "usr/bin/gradle")
+    (files / "usr/bin/gradle").chmod(0o755)
+    (files / "usr/etc/env.sh").write_text(ENVIRONMENT)
+    (files / "usr/etc/prefix.json").write_text(CONTRACT)
+    for path in [files, *files.rglob("*")]:
+        os.chown(path, uid, uid, follow_symlinks=False)
 
 
 def files_of(box: Box, route: str) -> Path:

@@ -5,6 +5,7 @@ workers follow the memory of the phone, as builders on phones have found to work
 it, less parallel work the smaller it is.
 """
 
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -20,11 +21,17 @@ DAEMON_IDLE_MS = 15 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class GradleSettings:
-    """Arguments for Gradle, whether a daemon stays for the next build, and what a report says of it."""
+    """Arguments for Gradle, whether a daemon stays for the next build, and what a report says of it.
+
+    `client` names the archive of prepared classes with which Gradle's client may start; None where it
+    must not. Only a client beside a daemon gets options of its own: without a daemon the build runs in
+    the client where both want the same ones, and else in one more virtual machine.
+    """
 
     args: tuple[str, ...]
     has_daemon: bool
     facts: dict[str, str]
+    client: str | None = None
 
 
 def gradle_settings(contract: Contract, has_daemon: bool | None = None) -> GradleSettings:
@@ -65,7 +72,14 @@ def gradle_settings(contract: Contract, has_daemon: bool | None = None) -> Gradl
         "workers": str(workers),
         "offline": "yes",
     }
-    return GradleSettings(tuple(args), has_daemon, facts)
+    client = _client(contract) if has_daemon and version_of(contract.prefix.jdk) >= (19, 0) else None
+    return GradleSettings(tuple(args), has_daemon, facts, client)
+
+
+def _client(contract: Contract) -> str:
+    """Name what an archive of classes depends on; the virtual machine checks for itself that one fits."""
+    prefix = contract.prefix
+    return hashlib.sha256(f"{prefix.id} {prefix.gradle} {prefix.jdk}".encode()).hexdigest()[:16]
 
 
 def version_of(text: str | None) -> tuple[int, int]:

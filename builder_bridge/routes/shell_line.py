@@ -60,6 +60,10 @@ class ShellLineRoute:
             return ProtocolFault(f"Route {self._name}: the runner gave no line (exit {exit_code}).")
         return RouteUnavailable(f"Route {self._name}: exit {exit_code}: {said[:300]}")
 
+    def _inside(self, line: str) -> str:
+        """Give the shell line that runs a shell line without quotes of its own inside the route."""
+        return f"exec {self._shell_words}sh -c '{line}'" if self._shell_words else line
+
     @asynccontextmanager
     async def log(self, run_id: str, offset: int) -> AsyncIterator[LogStream]:
         """Follow a log from a byte offset on."""
@@ -83,9 +87,7 @@ class ShellLineRoute:
             f" umask 077; mkdir -p {target.rpartition('/')[0]} && cat >{target}.$$"
             f" && chmod {mode} {target}.$$ && mv -f {target}.$$ {target}"
         )
-        if self._shell_words:
-            line = f"exec {self._shell_words}sh -c '{line}'"
-        result = await shell.run(self._adb, line, content)
+        result = await shell.run(self._adb, self._inside(line), content)
         if result.exit_code == _NO_PREFIX:
             raise RouteUnavailable(
                 f"Route {self._name}: no builder prefix lies at {self._prefix}: it has no bin/gradle."

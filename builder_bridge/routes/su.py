@@ -1,7 +1,10 @@
 """Route `su`: a prefix reached as root, on phones that have `su`. Never tried unless it is named.
 
 Some `su` programs ask the person who holds the phone, so each call has a limit of its own until
-one has answered; some put a terminal between, which changes bytes: the probe looks for that.
+one has answered; some put a terminal between, which changes bytes: the probe looks for that. What
+follows `-c` is one word, because Magisk's joins all words and KernelSU's takes the first alone.
+Where KernelSU or APatch have not been told to let adb's shell become root, there is no `su` at all;
+that of Android's own debug builds knows no `-c`.
 """
 
 from collections.abc import AsyncIterable
@@ -9,13 +12,20 @@ from collections.abc import AsyncIterable
 import anyio
 
 from builder_bridge.adb import AdbConnection
-from builder_bridge.errors import RouteUnavailable
+from builder_bridge.errors import BridgeError, RouteUnavailable
 from builder_bridge.routes.route import check_words
 from builder_bridge.routes.run_as import check_package
 from builder_bridge.routes.shell_line import ShellLineRoute
 
 NAME = "su"
 ASK_LIMIT_S = 3.0
+_LET = "Root the phone, or let Shell (com.android.shell) become root in its root manager."
+_REASONS = (
+    ("su: inaccessible or not found", "no_su", _LET),
+    ("su: not found", "no_su", _LET),
+    ("permission denied", "denied", "Allow Shell to become root in the phone's root manager."),
+    ("invalid uid", "no_command_option", "This su knows no -c; use `adb root` and route run_as instead."),
+)  # fmt: skip
 
 
 class SuRoute(ShellLineRoute):
@@ -23,12 +33,24 @@ class SuRoute(ShellLineRoute):
 
     def __init__(self, adb: AdbConnection, package: str) -> None:
         check_package(package)
-        super().__init__(adb, NAME, f"/data/data/{package}/files/usr", "su -c ")
+        super().__init__(adb, NAME, f"/data/data/{package}/files/usr")
         self._has_answered = False
 
     def _line(self, *words: str) -> str:
         check_words(words)
-        return f"exec su -c '{self._prefix}/bin/pb {' '.join(words)}'"
+        return self._inside(f"{self._prefix}/bin/pb {' '.join(words)}")
+
+    def _inside(self, line: str) -> str:
+        return f"exec su -c '{line}'"
+
+    def fault(self, exit_code: int, said: str) -> BridgeError:
+        """Name what su says; else as any shell line."""
+        if not self._has_answered:
+            lowered = said.lower()
+            for text, code, hint in _REASONS:
+                if text in lowered and self._prefix not in said:
+                    return RouteUnavailable(f"Route {NAME}: {code}: {said[:300]}", hint=hint)
+        return super().fault(exit_code, said)
 
     async def call(self, *words: str, stdin: bytes | AsyncIterable[bytes] = b"") -> bytes:
         """Run a verb and give its one line; raises `RouteUnavailable` with the reason."""

@@ -1,6 +1,7 @@
 """Both routes build both sample workspaces with the real Android toolchain of the box."""
 
 import hashlib
+import time
 import zipfile
 from pathlib import Path
 
@@ -77,3 +78,51 @@ async def test_reports_of_a_task_that_failed_are_told_by_gradle_itself(agp_box: 
         result = await bridge.result(run_id)
         assert result.exit_code == 1
         assert await bridge.reports(run_id) == {"build/reports/lint-results-debug.xml": b"found"}
+
+
+async def test_an_archive_of_the_clients_classes_is_made_once_and_a_damaged_one_breaks_nothing(
+    agp_box: Box, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "small"
+    workspace.mkdir()
+    for name, text in (("settings.gradle", ""), ("build.gradle", "task noop")):
+        (workspace / name).write_text(text)
+    snapshot = await anyio.to_thread.run_sync(scan, workspace)
+    folder = agp_box.root / "data/local/tmp/pocketbuild/pocketbuild"
+    async with (
+        connect(agp_box.serial) as adb,
+        open_bridge(adb, ("shell_dir",), has_daemon=True, memory=tmp_path) as bridge,
+    ):
+
+        async def build(name: str) -> bytes:
+            run_id, log = RunId(name), b""
+            await bridge.submit(run_id, BuildSpec(tasks=("noop",)), snapshot)
+            async for event in bridge.follow(run_id):
+                if isinstance(event, LogChunk):
+                    log += event.data
+            assert (await bridge.result(run_id)).is_success, log
+            return log
+
+        plain = (await build("archive-1")).splitlines()
+        archive = await anyio.to_thread.run_sync(await_archive, folder)
+        made = archive.stat()
+        assert len((await build("archive-2")).splitlines()) == len(plain)
+        whole = archive.read_bytes()
+        half = len(whole) // 2
+        for number, damaged in enumerate(
+            (whole[:half], whole[:half] + bytes(99_999) + whole[half + 99_999 :])
+        ):
+            archive.chmod(0o600)
+            archive.write_bytes(damaged)
+            assert len((await build(f"archive-damaged-{number}")).splitlines()) == len(plain)
+        assert archive.stat().st_ino == made.st_ino, "it was made a second time"
+
+
+def await_archive(folder: Path) -> Path:
+    """Give the archive, which appears some seconds after the first build, or fail after two minutes."""
+    until = time.monotonic() + 120
+    while not (found := list(folder.glob("client-*.jsa"))):
+        assert time.monotonic() < until, sorted(folder.iterdir())
+        time.sleep(0.1)
+    (archive,) = found
+    return archive

@@ -1,5 +1,7 @@
 """Gradle's settings follow the phone's memory and the prefix's Gradle."""
 
+import re
+
 import pytest
 
 from builder_bridge.prefix.contract import Contract
@@ -69,3 +71,33 @@ def test_a_contract_with_odd_types_is_still_a_contract() -> None:
     }
     prefix = Contract.model_validate(document).prefix
     assert (prefix.platforms, prefix.agp, prefix.ndk, prefix.jdk) == (["23", "34"], ["8.1"], None, "21")
+
+
+@pytest.mark.parametrize(
+    ("jdk", "has_daemon", "has_client"),
+    [
+        ("21.0.5", True, True),
+        ("21", True, True),
+        ("17.0.9", True, False),
+        (None, True, False),
+        ("21", False, False),
+    ],
+)
+def test_only_a_client_beside_a_daemon_starts_from_prepared_classes(
+    jdk: str | None, has_daemon: bool, has_client: bool
+) -> None:
+    assert (gradle_settings(contract(8 * GIB, 0, jdk=jdk), has_daemon).client is not None) == has_client
+
+
+def test_another_gradle_or_jdk_has_other_prepared_classes() -> None:
+    clients = [
+        gradle_settings(contract(GIB, 0, gradle, jdk=jdk, id=prefix), has_daemon=True).client
+        for gradle, jdk, prefix in (
+            ("9.6", "21", "a"),
+            ("9.7", "21", "a"),
+            ("9.6", "22", "a"),
+            ("9.6", "21", "b"),
+        )
+    ]
+    assert len(set(clients)) == len(clients)
+    assert re.fullmatch(r"[0-9a-f]{16}", clients[0] or "")
