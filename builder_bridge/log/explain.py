@@ -193,7 +193,8 @@ def _place_in(
 
 _SCRIPT_LINE = re.compile(r"\s*Line (\d+):(.*)")
 _CARET = re.compile(r"\s*\^ ?(.*)")
-_GROOVY_ERROR = re.compile(r"\s*(?:\w+ )*'([^'\n]+)': \d+: (.+@ line (\d+), column (\d+)\.?)")
+_GROOVY_ERROR = re.compile(r"\s*(?:\w+ file|(?:\w+ )?script) '([^'\n]+)': (\d+): (.+)")
+_GROOVY_PLACE = re.compile(r"(?:[^\n]*\S)?\s*@ line (\d+), column (\d+)\.?")
 
 
 def _script_errors(failure: Failure, maker: _Maker) -> Iterator[Explained]:
@@ -207,8 +208,22 @@ def _script_errors(failure: Failure, maker: _Maker) -> Iterator[Explained]:
             if message:
                 yield Explained(_script_problem(maker, maker.file, int(kotlin[1]), None, message, log_line))
         elif groovy:
-            file, message, line, column = groovy.groups()
-            yield Explained(_script_problem(maker, file, int(line), int(column), message, log_line))
+            file, at_line, message = groovy.groups()
+            line, column = _groovy_place([text for _, text in lines[index:]])
+            yield Explained(
+                _script_problem(maker, file, line or int(at_line), column, message.strip(), log_line)
+            )
+
+
+def _groovy_place(lines: list[str]) -> tuple[int | None, int | None]:
+    """Give the place behind `@`, on the message's own line or, after its explanation, on a later one."""
+    for count, text in enumerate(lines[:20]):
+        if count and _GROOVY_ERROR.match(text):
+            break
+        place = _GROOVY_PLACE.fullmatch(text.rstrip())
+        if place:
+            return int(place[1]), int(place[2])
+    return None, None
 
 
 def _below_caret(lines: list[tuple[int, str]]) -> str:
