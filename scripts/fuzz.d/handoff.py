@@ -4,7 +4,8 @@
 
 Mutated documents must give a value or a named fault, whichever way they are cut; mutated archives
 must be refused by name or unpack to files inside the folder, with no link that leads out; any text
-must give a cause of death. A failing input is written to a file, and the exit code is 1.
+must give a cause of death. Where atheris is installed, coverage leads the second half. A failing
+input is written to a file, and the exit code is above 0.
 """
 
 import argparse
@@ -21,23 +22,26 @@ from io import BytesIO
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-from builder_bridge.build import RunId
-from builder_bridge.death import Evidence, classify
-from builder_bridge.errors import BridgeError, WorkspaceFault
-from builder_bridge.handoff import (
-    OpenDocument,
-    ResultDocument,
-    StateLines,
-    StatusDocument,
-    judge,
-    parse,
-)
-from builder_bridge.outcome import to_result
-from builder_bridge.prefix.contract import Contract
-from builder_bridge.workspace.archive import UnpackLimits, unpack
-from builder_bridge.workspace.preflight import Needs, check_project
+from guided import coverage
+
+with coverage.watched("builder_bridge"):
+    from builder_bridge.build import RunId
+    from builder_bridge.death import Evidence, classify
+    from builder_bridge.errors import BridgeError, WorkspaceFault
+    from builder_bridge.handoff import (
+        OpenDocument,
+        ResultDocument,
+        StateLines,
+        StatusDocument,
+        judge,
+        parse,
+    )
+    from builder_bridge.outcome import to_result
+    from builder_bridge.prefix.contract import Contract
+    from builder_bridge.workspace.archive import UnpackLimits, unpack
+    from builder_bridge.workspace.preflight import Needs, check_project
 
 A = "a" * 64
 STATUS = {
@@ -175,7 +179,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     options = parser.parse_args()
-    rng, tried, until = random.Random(options.seed), 0, time.monotonic() + options.seconds
+    rng, tried, until = random.Random(options.seed), 0, time.monotonic() + coverage.share(options.seconds)
     choices = seeds()
     while time.monotonic() < until:
         read, seed = rng.choice(choices)
@@ -190,7 +194,14 @@ def main() -> int:
             return 1
         tried += 1
     print(f"{tried} inputs of seed {options.seed}: each gave a value or a named fault")
-    return 0
+
+    def check(data: bytes) -> None:
+        if data:
+            read, _ = choices[data[0] % len(choices)]
+            read(random.Random(options.seed), data[1:])
+
+    starts = (bytes([number]) + seed for number, (_, seed) in enumerate(choices))
+    return coverage.search(check, starts, coverage.share(options.seconds), options.seed)
 
 
 if __name__ == "__main__":
