@@ -1,7 +1,8 @@
 """What a person or a CI job sees of a build at work: states, tasks at a coarse grain, errors at once.
 
 On a terminal one line is redrawn. Elsewhere lines follow each other, and a task is named only now
-and then, so that the log of a CI job holds what matters. With `verbose` Gradle's own log is shown.
+and then, so that the log of a CI job holds what matters. With `verbose` Gradle's own log is shown, and
+nothing of ours stands inside of it.
 """
 
 import shutil
@@ -40,6 +41,8 @@ class ProgressScreen:
         self._began_s = self._named_s = clock()
         self._drawn = ""
         self._state = ""
+        self._has_log = False
+        self._is_mid_line = False
         self._tasks = 0
         self._errors = 0
         self._warnings = 0
@@ -48,7 +51,9 @@ class ProgressScreen:
         """Say that a build is begun again; with `verbose` show what its log says."""
         if event.name == "attempt":
             self._line(f"the run was lost; attempt {event.data['attempt']} begins")
-        elif event.name == "log" and self._is_verbose:
+        elif event.name == "log" and self._is_verbose and event.data["text"]:
+            self._has_log = True
+            self._is_mid_line = not event.data["text"].endswith("\n")
             self._stream.write(event.data["text"])
             self._stream.flush()
 
@@ -96,7 +101,7 @@ class ProgressScreen:
             self._line(f"{severity}: {place} {message}".replace("  ", " "))
 
     def _draw(self, text: str) -> None:
-        if self._is_quiet or text == self._drawn:
+        if self._is_quiet or text == self._drawn or self._has_log:
             return
         self._drawn = text
         self._named_s = self._clock()
@@ -115,6 +120,9 @@ class ProgressScreen:
             self._stream.flush()
 
     def _clear(self) -> None:
+        if self._is_mid_line:
+            self._stream.write("\n")
+            self._is_mid_line = False
         if self._is_live and self._drawn:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

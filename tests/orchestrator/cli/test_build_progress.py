@@ -60,14 +60,17 @@ async def test_errors_come_at_once_and_warnings_are_counted() -> None:
 
 
 async def test_verbose_shows_the_log_as_it_comes_and_says_nothing_twice() -> None:
-    out, text = io.StringIO(), "> Task :app:x FAILED\ne: A.kt: (1, 1): wrong\n"
-    screen = ProgressScreen(is_verbose=True, stream=out)
+    out, text = io.StringIO(), "> Task :app:x FAILED\ne: A.kt: (1, 1): wr"
+    screen = ProgressScreen(is_verbose=True, stream=out, clock=Clock())
     await screen.show(BuildAdvanced(BUILD, "running"))
     screen.note(FeedEvent("log", {"text": text}, "9"))
     await screen.show(BuildAdvanced(BUILD, "running", task=":app:x"))
     await screen.show(error(1))
+    await screen.show(BuildAdvanced(BUILD, "collecting"))
+    screen.note(FeedEvent("log", {"text": "ong"}, "12"))
+    screen.note(FeedEvent("attempt", {"attempt": 2}, ""))
     screen.end()
-    assert out.getvalue() == f"   0.0 s  running\n{text}"
+    assert out.getvalue() == f"   0.0 s  running\n{text}ong\nthe run was lost; attempt 2 begins\n"
 
 
 async def test_quiet_says_nothing() -> None:
