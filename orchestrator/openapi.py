@@ -11,6 +11,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 from orchestrator.errors import Refusal
+from orchestrator.examples import EXAMPLES
 from orchestrator.problem import MEDIA_TYPE, Problem, problem_response
 
 _PROBLEM = {
@@ -56,6 +57,8 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
+        for name in EXAMPLES.keys() & schemas.keys():
+            schemas[name]["examples"] = [EXAMPLES[name]]
         app.openapi_schema = document
     return app.openapi_schema
 

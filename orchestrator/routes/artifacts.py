@@ -1,6 +1,6 @@
 """Artifacts of builds, with ranges and conditional requests; the ETag is the content's sha256."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import StreamingResponse
@@ -14,6 +14,15 @@ from orchestrator.store import builds as build_store
 
 router = APIRouter(prefix="/v1/builds/{build_id}/artifacts", tags=["artifacts"])
 _MEDIA_TYPES = {"apk": "application/vnd.android.package-archive"}
+_OTHER = "application/octet-stream"
+_BYTES: dict[str, Any] = {
+    kind: {"schema": {"type": "string", "format": "binary"}} for kind in [*_MEDIA_TYPES.values(), _OTHER]
+}
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The content; its type says what it is.", "content": _BYTES},
+    206: {"description": "The range that was asked for.", "content": _BYTES},
+    304: {"description": "The caller has it already."},
+}
 
 
 @router.get("")
@@ -24,7 +33,7 @@ async def list_artifacts(build_id: str, service: ServiceDep, principal: Principa
     return ArtifactList(artifacts=[artifact_reply(artifact) for artifact in found])
 
 
-@router.get("/{number}", response_class=Response)
+@router.get("/{number}", response_class=Response, responses=_ANSWERS)
 async def get_artifact(
     build_id: str,
     number: int,
@@ -52,7 +61,7 @@ async def get_artifact(
     return StreamingResponse(
         service.stores.artifacts.read(artifact.sha256, span.start, span.end),
         status_code=span.status,
-        media_type=_MEDIA_TYPES.get(artifact.kind, "application/octet-stream"),
+        media_type=_MEDIA_TYPES.get(artifact.kind, _OTHER),
         headers={**headers, **span.headers},
     )
 

@@ -1,9 +1,11 @@
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from orchestrator.app import create_app
+from orchestrator.examples import EXAMPLES
 from orchestrator.settings import load_settings
 from tests.orchestrator.fakes import folder_phones
 
@@ -38,3 +40,21 @@ def test_every_json_body_has_an_example_for_what_must_be_given(document: dict[st
             required = schema.get("required", [])
             shown = "examples" in schema or all("examples" in schema["properties"][name] for name in required)
             assert shown, path
+
+
+def test_every_reply_has_an_example_that_is_one(document: dict[str, Any]) -> None:
+    shown = 0
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for response in operation["responses"].values():
+                for media_type, content in response.get("content", {}).items():
+                    if not media_type.endswith("json"):
+                        continue
+                    name = content["schema"]["$ref"].rpartition("/")[2]
+                    (example,) = document["components"]["schemas"][name]["examples"]
+                    schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
+                    jsonschema.Draft202012Validator(schema).validate(example)
+                    shown += 1
+            assert operation["responses"], path
+    assert shown > 40
+    assert EXAMPLES.keys() <= document["components"]["schemas"].keys()
