@@ -14,6 +14,7 @@ MARKS = (r" FAILED",)
 _HEAD = re.compile(
     r"(?!> |:)(?:Gradle Test Run \S+ > Gradle Test Executor \d+ > )?(\S[^\n]*? > [^\n]*?\S) FAILED\s*$"
 )
+_NAME_END = re.compile(r"[^\w-]+")
 _SHORT = re.compile(r"^\s+[\w.$]+(?:: [^\n]*)? at ([\w$-]+\.\w+):(\d+)\s*$")
 _FRAME = re.compile(r"^\s*at [^(\n]+\(([\w$-]+\.\w+):(\d+)\)")
 
@@ -26,8 +27,8 @@ def match(line: str) -> Finding | None:
 
 def place(finding: Finding, lines: list[str]) -> None:
     """Find the place of a failed test in the lines below its head."""
-    test_class = finding.message.partition(" > ")[0].rpartition(".")[2].partition("$")[0].partition("[")[0]
-    own = {test_class, f"{test_class}Kt"}
+    names = {name for name in _NAME_END.split(finding.message.rpartition(" > ")[0]) if name[:1].isupper()}
+    own = names | {f"{name}Kt" for name in names}
     named: list[re.Match[str]] = []
     for text in lines:
         frame = _FRAME.match(text)
