@@ -36,13 +36,14 @@ class Edits:
     """The content lies there but for these changes.
 
     `start` is the fingerprint of what lies there, `before` its entries. `bodies` are the contents
-    that go along with the plan, by digest.
+    that go along with the plan, by digest; `has_pack` says that others came before it in a pack.
     """
 
     diff: SnapshotDiff
     before: dict[str, str]
     start: str
     bodies: tuple[tuple[str, bytes], ...] = ()
+    has_pack: bool = False
 
 
 Upload = Whole | Edits
@@ -108,7 +109,8 @@ def make_plan(
         case Whole(entries):
             size_kb = snapshot.size_bytes // 1000 + 1000
             lines += ["mode archive", f"count {entries}", f"size_kb {size_kb}"]
-        case Edits(diff, before, _, bodies):
+        case Edits(diff, before, _, bodies, has_pack):
+            lines += ["pack yes"] if has_pack else []
             lines += ["mode same" if diff.is_empty else "mode delta", *_edit_lines(diff, before)]
     lines += [f"arg {_encode_argument(argument)}" for argument in (*gradle_args, *spec.args, *spec.tasks)]
     left = sum(len(body) for _, body in bodies)

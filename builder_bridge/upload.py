@@ -117,6 +117,7 @@ async def send_upload(
             pack = await run_sync(write_pack, snapshot, missing, folder / "pack.zip")
             await _send(route, run_id, pack, already)
             size_bytes = pack.size_bytes
+            edits = replace(edits, has_pack=True)
     return Uploaded(edits, facts_of(edits, size_bytes))
 
 

@@ -198,6 +198,19 @@ class Job:
         (self.folder / "result.json").write_text(json.dumps({"sha256": result.log_sha256}))
         return result.state.value
 
+    async def build_before(self) -> None:
+        """Build the workspace once in peace, then change a small file."""
+        run_id = RunId(f"{self.run_id}-before")
+        found = find(self.box.name)
+        assert found is not None
+        async with (
+            connect(found.serial) as adb,
+            open_bridge(adb, (self.route,), memory=self.folder / "memory") as bridge,
+        ):
+            await bridge.submit(run_id, BuildSpec(), await run_sync(scan, self.workspace))
+            assert (await bridge.result(run_id)).is_success
+        (self.workspace / "app/src/a.txt").write_text(f"changed for {self.run_id}\n")
+
     async def _build(self, open_again: object) -> BuildResult:
         with self.log.open("ab") as log:
 
@@ -312,16 +325,21 @@ _RANDOM_FAULTS = ("cut", "cut", "cut", "fin", "black_hole", "one_byte", "latency
 async def run_random(number: int, seed: int, box: Box, scratch: Path) -> RandomReport:
     """Build a small project while up to three random faults happen at random moments.
 
-    A run that is lost with its process is begun anew under another id, as the service does.
+    A run that is lost with its process is begun anew under another id, as the service does. Half of
+    the builds follow an earlier one of the same workspace, so that only a change is handed over.
     """
     chance = random.Random(f"{seed}/{number}")
     faults = tuple(chance.choice(_RANDOM_FAULTS) for _ in range(chance.randint(1, 3)))
     route = chance.choice(sorted(FOLDERS))
     planned = [(fault, chance.uniform(0, 1.2)) for fault in faults]
+    is_change = chance.random() < 0.5
     lost_runs = 0
     for attempt in range(1, 6):
         run = f"x-{os.getpid()}-{number}-{attempt}"
         job = Job(box, route, scratch, {"lines": 10, "pause": 0.05}, 100_000, run)
+        if is_change:
+            with anyio.move_on_after(LIMIT_S):
+                await job.build_before()
         async with open_chaos(box.host, box.port) as chaos:
             with anyio.move_on_after(LIMIT_S):
                 outcome = await _drive_among(job, chaos, planned)

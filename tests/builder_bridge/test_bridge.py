@@ -25,6 +25,8 @@ from builder_bridge.build import (
     StateChanged,
 )
 from builder_bridge.errors import PhoneBusy, RouteUnavailable, RunConflict, TransferFault, UnknownRun
+from builder_bridge.plan import request_digest
+from builder_bridge.routes.shell_dir import ShellDirRoute
 from builder_bridge.workspace.scan import scan
 from tests.fake_prefix import files_of, make_workspace, set_conf, starts_of
 
@@ -286,6 +288,57 @@ async def test_a_content_that_is_needed_twice_is_in_both_places(
         (workspace / "app/src/empty.txt").write_text("")
         await build(bridge, new_run(), workspace)
         assert content_on_phone(fake_box, "run_as", workspace, tmp_path) == scan(workspace).fingerprint
+
+
+async def test_an_upload_that_was_never_started_does_not_meddle_with_a_later_plan(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    run_id, leftover = new_run(), b"PK no archive at all"
+    async with bridge_to(fake_box, "shell_dir", tmp_path) as bridge:
+        await build(bridge, new_run(), workspace)
+        (workspace / "app/src/a.txt").write_text("changed\n")
+        snapshot = scan(workspace)
+        async with connect(fake_box.serial) as adb:
+            route = ShellDirRoute(adb)
+            await route.call("open", run_id, snapshot.place, request_digest(BuildSpec(), snapshot))
+            words = ("recv", run_id, str(len(leftover)), hashlib.sha256(leftover).hexdigest(), "0")
+            assert b'"complete":true' in await route.call(*words, stdin=leftover)
+        assert (await build(bridge, run_id, workspace)).result.facts["upload"] == "changes"
+    assert not (files_of(fake_box, "shell_dir") / "pocketbuild/runs" / run_id / "pack").exists()
+
+
+async def test_a_workspace_that_vanished_from_the_phone_is_sent_again(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace")
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await build(bridge, new_run(), workspace)
+        shutil.rmtree(files_of(fake_box, "run_as") / "pocketbuild/trees" / scan(workspace).place)
+        assert (await build(bridge, new_run(), workspace)).result.facts["upload"] == "archive"
+
+
+async def test_the_prefixs_own_options_come_behind_ours_and_only_beside_a_daemon(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace = make_workspace(tmp_path / "workspace", run="echo Options: $GRADLE_OPTS")
+    environment = files_of(fake_box, "shell_dir") / "usr/etc/env.sh"
+    before = environment.read_text()
+    environment.write_text(before + "export JAVA_OPTS=-Xtheirs GRADLE_OPTS=-Xtheirs-too\n")
+    try:
+        for has_daemon in (False, True):
+            async with (
+                connect(fake_box.serial) as adb,
+                open_bridge(adb, ("shell_dir",), has_daemon=has_daemon, memory=tmp_path) as bridge,
+            ):
+                log = (await build(bridge, new_run(), workspace)).log.decode()
+            options = log.partition("Options: ")[2].partition("\n")[0]
+            if has_daemon:
+                assert options.endswith("-XX:TieredStopAtLevel=1 -Xtheirs -Xtheirs-too")
+            else:
+                assert options == "-Xtheirs-too"
+    finally:
+        environment.write_text(before)
 
 
 @pytest.mark.parametrize("route", ROUTES)
