@@ -27,6 +27,7 @@ SANS_IO = [
     "builder_bridge/workspace/preflight.py",
     "builder_bridge/adb/compression.py",
     "builder_bridge/adb/events.py",
+    "builder_bridge/adb/pace.py",
     "builder_bridge/adb/packets.py",
     "builder_bridge/adb/protocol.py",
     "builder_bridge/adb/sync_packets.py",

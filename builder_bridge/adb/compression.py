@@ -7,6 +7,7 @@ loopback or USB 3 line, and for APKs, zips and other packed content, it only cos
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
@@ -45,6 +46,8 @@ class Algorithm:
     flag: int
     pays_below_bytes_per_s: float
     new_compressor: Callable[[], Compressor]
+    new_pack: Callable[[], Callable[[Buffer], bytes]]
+    """Give a function that compresses whole small contents, one after the other; not from two threads."""
     new_decompress: Callable[[Write], Callable[[Buffer], None]]
     """Give a function that takes compressed content and gives what comes of it to `write`, in portions of
     `PORTION_BYTES` or little more, so that a few bytes that swell to gigabytes never lie in memory whole.
@@ -89,6 +92,20 @@ class _Brotli:
 
     def end(self) -> bytes:
         return bytes(self._inner.finish())
+
+
+def _zstd_pack() -> Callable[[Buffer], bytes]:
+    return zstandard.ZstdCompressor(level=1).compress
+
+
+def _lz4_pack() -> Callable[[Buffer], bytes]:
+    pack: Callable[[Buffer], bytes] = lz4.frame.compress
+    return pack
+
+
+def _brotli_pack() -> Callable[[Buffer], bytes]:
+    pack: Callable[[Buffer], bytes] = partial(brotli.compress, quality=0)
+    return pack
 
 
 def _zstd_decompress(write: Write) -> Callable[[Buffer], None]:
@@ -143,9 +160,9 @@ def _named(algorithm: str, *faults: type[Exception]) -> Iterator[None]:
         raise ProtocolFault(f"The phone sent damaged {algorithm} content: {fault}.") from fault
 
 
-ZSTD = Algorithm("zstd", 4, 50e6, _Zstd, _zstd_decompress)
-LZ4 = Algorithm("lz4", 2, 150e6, _Lz4, _lz4_decompress)
-BROTLI = Algorithm("brotli", 1, 30e6, _Brotli, _brotli_decompress)
+ZSTD = Algorithm("zstd", 4, 50e6, _Zstd, _zstd_pack, _zstd_decompress)
+LZ4 = Algorithm("lz4", 2, 150e6, _Lz4, _lz4_pack, _lz4_decompress)
+BROTLI = Algorithm("brotli", 1, 30e6, _Brotli, _brotli_pack, _brotli_decompress)
 ALGORITHMS = (ZSTD, LZ4, BROTLI)
 """Android 11 knows brotli alone, later ones all. The limits are of a source tree, on one slow core."""
 

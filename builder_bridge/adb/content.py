@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from io import FileIO
@@ -10,7 +10,13 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 
-from builder_bridge.adb.compression import SAMPLE_BYTES, Algorithm, gives_in, is_packed
+from builder_bridge.adb.compression import (
+    SAMPLE_BYTES,
+    WORTHWHILE_RATIO,
+    Algorithm,
+    gives_in,
+    is_packed,
+)
 from builder_bridge.adb.file_blocks import FileBlocks
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
@@ -62,7 +68,8 @@ class Encoder:
 
     def encode_small(self, files: Sequence[PushFile]) -> list[bytes | None]:
         """Read and encode each file of at most one chunk whole; None for one that must be streamed."""
-        return [self._encode_small(file) for file in files]
+        pack = self.algorithm.new_pack() if self.algorithm else None
+        return [self._encode_small(file, pack) for file in files]
 
     def encode(self, file: PushFile) -> AsyncGenerator[list[Buffer]]:
         """Encode a file of any size, in portions. Iterating raises `OSError`; close it after."""
@@ -109,7 +116,7 @@ class Encoder:
             yield [encode_send(file.destination, file.mode, self.plain_flag)]
         yield [*encode_chunks(compressor.end() if compressor else b""), encode_done(_mtime_s(file))]
 
-    def _encode_small(self, file: PushFile) -> bytes | None:
+    def _encode_small(self, file: PushFile, pack: Callable[[Buffer], bytes] | None) -> bytes | None:
         data: Buffer
         mtime_s = file.mtime_s
         match file.source:
@@ -122,12 +129,11 @@ class Encoder:
                 return None
         if len(data) > CHUNK_BYTES:
             return None
-        flag, algorithm = self.plain_flag, self._algorithm_for(file, data)
-        if algorithm:
-            compressor = algorithm.new_compressor()
-            packed = compressor.add(data) + compressor.end()
-            if len(packed) < len(data):
-                data, flag = packed, algorithm.flag
+        flag = self.plain_flag
+        if self.algorithm and pack and not is_packed(file.destination):
+            packed = pack(data)
+            if len(packed) < len(data) * WORTHWHILE_RATIO:
+                data, flag = packed, self.algorithm.flag
         head = encode_send(file.destination, file.mode, flag)
         done = encode_done(int(time.time()) if mtime_s is None else mtime_s)
         return b"".join((head, encode_chunk_head(len(data)), data, done) if data else (head, done))

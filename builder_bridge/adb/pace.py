@@ -14,7 +14,10 @@ WORTHWHILE_BYTES = 256 << 10
 LARGE_BYTES = 512 << 10
 """Arrivals of this size need no gathering: the line is quick."""
 LONGEST_PAUSE_S = 0.02
-SHORTEST_PAUSE_S = 0.001
+TINY_BYTES = 1024
+TINY_PAUSE_S = 0.002
+"""Arrivals so small are lines of a log or answers that somebody may be waiting for."""
+SHORTEST_PAUSE_S = 0.004
 
 
 class Pace:
@@ -42,4 +45,6 @@ class Pace:
         if self._reads <= STREAK_READS:
             return 0.0
         wanted_s = WORTHWHILE_BYTES * (now_s - self._began_s) / max(1, self._bytes)
-        return min(wanted_s, LONGEST_PAUSE_S) if wanted_s >= SHORTEST_PAUSE_S else 0.0
+        if wanted_s < SHORTEST_PAUSE_S:
+            return 0.0
+        return TINY_PAUSE_S if size_bytes < TINY_BYTES else min(wanted_s, LONGEST_PAUSE_S)

@@ -17,7 +17,7 @@ import anyio.lowlevel
 from builder_bridge.adb.packets import Buffer, skip_bytes
 from builder_bridge.errors import PhoneRefused, PhoneUnavailable, PhoneUnreachable
 
-SMALL_READ_BYTES, LARGE_READ_BYTES = 16 << 10, 1 << 20
+SMALL_READ_BYTES, LARGE_READ_BYTES = 64 << 10, 1 << 20
 """Bulk is read in large portions; for an answer of a few bytes as much memory would be a waste."""
 MAX_BUFFERS = 512
 """The kernel takes at most 1,024 buffers in one call."""

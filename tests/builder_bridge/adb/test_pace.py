@@ -3,7 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder_bridge.adb.pace import LARGE_BYTES, LONGEST_PAUSE_S, STREAK_READS, WORTHWHILE_BYTES, Pace
+from builder_bridge.adb.pace import (
+    LARGE_BYTES,
+    LONGEST_PAUSE_S,
+    STREAK_READS,
+    TINY_PAUSE_S,
+    WORTHWHILE_BYTES,
+    Pace,
+)
 
 
 def arrive(pace: Pace, count: int, size_bytes: int, every_s: float, start_s: float = 0.0) -> list[float]:
@@ -21,7 +28,11 @@ def test_a_slow_line_is_given_the_time_for_a_worthwhile_portion() -> None:
 
 
 def test_a_very_slow_line_is_not_waited_for_longer_than_a_moment() -> None:
-    assert arrive(Pace(), 20, 10, 0.03)[-1] == LONGEST_PAUSE_S
+    assert arrive(Pace(), 20, 2000, 0.03)[-1] == LONGEST_PAUSE_S
+
+
+def test_single_lines_wait_for_a_moment_only() -> None:
+    assert arrive(Pace(), 20, 60, 0.003)[-1] == TINY_PAUSE_S
 
 
 def test_a_quick_line_is_read_without_a_pause() -> None:
