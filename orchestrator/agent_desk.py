@@ -22,7 +22,7 @@ from agent.decide import StopReason
 from agent.entries import Began, Entry, Resumed, Stopped, entry_to_json
 from agent.errors import AgentError, TranscriptFault
 from agent.progress import Progress
-from agent.runner import Equipment, resume, run
+from agent.runner import Equipment, ended_well, resume, run
 from agent.tools.build import Builder
 from agent.transcript import FILE_NAME, read_transcript
 from orchestrator import bell
@@ -118,11 +118,9 @@ class AgentDesk:
         if run_id in self._live:
             raise Conflict(f"run {run_id} is at work already")
         entries = _entries_in(folder)
-        stopped = entries[-1] if entries and isinstance(entries[-1], Stopped) else None
-        if stopped is not None and StopReason(stopped.reason).is_success and change.say is None:
-            raise Conflict(
-                f"run {run_id} is done: {stopped.reason}", hint="Say something new to it with `say`."
-            )
+        done = ended_well(entries) if entries and change.say is None else None
+        if done is not None:
+            raise Conflict(f"run {run_id} is done: {done.reason}", hint="Say something new to it with `say`.")
         self._live[run_id] = _Live(life=1 + sum(isinstance(entry, Resumed) for entry in entries))
         await self._tasks.start(
             self._work, run_id, order, builder_for(order.phone), change if entries else None

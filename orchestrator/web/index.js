@@ -8,10 +8,12 @@ const FIRST = 50;
 let shown = FIRST;
 
 function phoneRow(phone) {
-  const offers = phone.contract?.prefix ?? {};
+  const offers = phone.contract ?? {};
+  const state = phone.state === "online" && phone.resting ? "rests" : phone.state;
+  const reason = phone.reason ?? (state === "rests" ? phone.resting : null);
   return element("tr", {},
     element("td", {}, phone.serial ?? phone.address),
-    element("td", {}, element("span", { class: `badge ${phone.state}` }, phone.state), phone.reason ? ` ${phone.reason}` : null),
+    element("td", {}, element("span", { class: `badge ${phone.state}` }, state), reason ? ` ${reason}` : null),
     element("td", {}, phone.build ? element("a", { href: `/builds/${encodeURIComponent(phone.build)}` }, phone.build) : phone.is_busy ? "busy" : ""),
     element("td", {}, healthText(phone.health ?? {})),
     element("td", {}, ["jdk", "gradle"].filter((name) => offers[name]).map((name) => `${name} ${offers[name]}`).join(" · ")));

@@ -138,6 +138,7 @@ async def test_the_first_page_lists_phones_and_builds_and_leads_to_them(start: S
         await page.goto(running.url)
         await expect(page.locator("#builds tr")).to_have_count(2)
         await expect(page.locator("#phones tr")).to_contain_text("p1")
+        await expect(page.locator("#phones tr")).to_contain_text("jdk 17.0.9")
         await page.fill("#filter input", "hello")
         await expect(page.locator("#builds tr")).to_have_count(1)
         await page.click(f"text={build_id}")
