@@ -191,11 +191,13 @@ class WireConnection:
     async def _ease(self) -> None:
         """Let more be in flight to a phone that acknowledges rarely, lest each wait for the other."""
         while True:
-            await self.paused.wait()
-            held_up = [(stream, stream.pauses) for stream in self._streams.values() if stream.is_paused]
+            held_up = [(stream, stream.pauses) for stream in self._streams.values() if stream.is_held_up]
+            if not held_up:
+                await self.paused.wait()
+                continue
             await anyio.sleep(LONGEST_ACKNOWLEDGEMENT_S)
             for stream, pauses in held_up:
-                if stream.is_paused and stream.pauses == pauses:
+                if stream.is_held_up and stream.pauses == pauses:
                     stream.ease()
 
     def _send_now(self) -> None:

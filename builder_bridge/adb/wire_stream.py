@@ -25,7 +25,12 @@ class WireStream:
         self.is_opened = False
         self.is_ended = False
         self.pauses = 0
-        self.is_paused = False
+        self._is_paused = False
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether a sender waits that might go on if more were let under way."""
+        return self._is_paused and self._max_in_flight_bytes < WINDOW_BYTES
 
     async def opened(self) -> bool:
         """Wait until the phone takes the service; False where it refused. Raises `PhoneLost`."""
@@ -100,8 +105,10 @@ class WireStream:
 
     async def _wait_for_credit(self) -> None:
         self.pauses += 1
-        self.is_paused = True
-        if self._max_in_flight_bytes < WINDOW_BYTES:
+        self._is_paused = True
+        if self.is_held_up:
             self._connection.paused.notify()
-        await self._may_go.wait()
-        self.is_paused = False
+        try:
+            await self._may_go.wait()
+        finally:
+            self._is_paused = False
