@@ -28,6 +28,7 @@ async def finish(
     build = await stores.database.run(lambda c: _end(c, stores, build_id, run_id, ended, outcome))
     stores.ring_build(build_id)
     stores.bells.ring("builds")
+    stores.bells.ring("phones")  # one that was busy since the service started has never been asked how it is
     log.info(
         "build.ended" if build.is_finished else "build.requeued", outcome=outcome.value, cause=build.cause
     )
