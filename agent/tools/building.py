@@ -96,6 +96,7 @@ class BuildDesk:
             "green_fingerprint": self.green_fingerprint,
             "changed": self.changed,
             "failed_checks": self.failed_checks,
+            "longest_build_s": self.longest_build_s,
             "trend": self.trend.to_memory(),
         }
 
@@ -106,6 +107,7 @@ class BuildDesk:
         self.green_fingerprint = memory["green_fingerprint"]
         self.changed = memory["changed"]
         self.failed_checks = memory["failed_checks"]
+        self.longest_build_s = memory.get("longest_build_s", 0.0)
         self.trend = BuildTrend.from_memory(memory["trend"])
 
     async def is_green(self) -> bool:

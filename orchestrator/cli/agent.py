@@ -93,6 +93,7 @@ class _Order:
 @click.option("--money", type=float, help="Budget: US dollars.")
 @click.option("--builds", type=int, help="Budget: builds.")
 @click.option("--minutes", type=float, help="Budget: time at work.")
+@click.option("--phone-minutes", type=float, help="Budget: time that builds hold a phone.")
 @click.option("--record", type=click.Path(file_okay=False, path_type=Path),
               help="Keep raw exchanges with the provider in a folder, without secrets.")  # fmt: skip
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="json: an event a line.")
@@ -271,8 +272,8 @@ def _model_choice(settings: Settings, given: dict[str, Any]) -> ModelChoice:
 
 def _budget(settings: Settings, given: dict[str, Any]) -> Budget:
     limits = settings.agent.budget()
-    minutes = given["minutes"]
     chosen = {name: given[name] for name in ("turns", "tokens", "money", "builds") if given[name] is not None}
-    if minutes is not None:
-        chosen["wall_s"] = minutes * 60
+    for name, minutes in (("wall_s", given["minutes"]), ("phone_s", given["phone_minutes"])):
+        if minutes is not None:
+            chosen[name] = minutes * 60
     return Budget(**{**limits, **chosen})
