@@ -1,11 +1,13 @@
 """What CI systems, containers and wrappers write before every line, and how it comes off.
 
-The usual prefixes are known by their form. Any other is learned from the first line that Gradle is
-sure to have written (`> Task :x`, `FAILURE: Build`): what stands before it there stands before the
-lines below it too, with other numbers.
+The usual prefixes are known by their form. Any other is learned from the first line that Gradle or
+Kotlin is sure to have written (`> Task :x`, `FAILURE: Build`, `e: file:///`): what stands before it
+there stands before the lines below it too, with other numbers.
 """
 
 import re
+
+import re2
 
 _TIME = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _STAMP = r"\d{4}[-./]\d\d[-./]\d\d[T ]" + _TIME + r"(?:Z|[+-]\d\d:?\d\d)?"
@@ -77,8 +79,16 @@ def strip_prefix(line: str) -> str:
     return line
 
 
-_SURE_STARTS = ("> Task :", "FAILURE: Build ", "> Configure project :")
-_SURE_SIGNS = tuple(sign.encode() for sign in _SURE_STARTS)
+_SURE_STARTS = (
+    *("> Task :", "> Configure project :", "FAILURE: Build ", "BUILD FAILED", "BUILD SUCCESSFUL"),
+    *("e: file:///", "w: file:///"),
+)
+_OLD_TASK = r":[\w.-]+(?::[\w.-]+)+ (?:UP-TO-DATE|NO-SOURCE|FROM-CACHE|SKIPPED)\r?$"
+_LATIN1 = re2.Options()
+_LATIN1.encoding = re2.Options.Encoding.LATIN1
+_SURE_SIGN = re2.compile(
+    rf"(?m)^([^\r\n]*?)(?:{'|'.join(map(re2.escape, _SURE_STARTS))}|{_OLD_TASK})".encode(), _LATIN1
+)
 _MAX_LEARNED_CHARS = 160
 _FLUTTER = re.compile(r"\[[ +\d]{6,8}(?:ms)?\] ")
 """flutter --verbose indents the further lines of what came at once by as much as this takes."""
@@ -103,14 +113,12 @@ class PrefixLearner:
         self._begins_at = 0
         if self._is_settled:
             return
-        places = [place for sign in _SURE_SIGNS if (place := block.find(sign)) >= 0]
-        if not places:
+        sign = _SURE_SIGN.search(block)
+        if sign is None:
             return
         self._is_settled = True
-        sign_at = min(places)
-        start = max(block.rfind(b"\n", 0, sign_at), block.rfind(b"\r", 0, sign_at)) + 1
-        self._begins_at = block.rfind(b"\n", 0, sign_at) + 1
-        before = block[start:sign_at].decode(errors="replace")
+        self._begins_at = sign.start()
+        before = sign[1].decode(errors="replace")
         line = strip_prefix(before + "> Task :")
         unknown = line[: line.rindex("> Task :")]
         if not before.strip(" ") or _FLUTTER.fullmatch(before):

@@ -1,8 +1,15 @@
 """What stands before every line of a log: the known forms, and those learned from the log itself."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from builder_bridge.log.prefixes import PrefixLearner, strip_prefix
+from builder_bridge.log.problem import LogReport
+from builder_bridge.log.reader import LogReader
+
+CASES = Path(__file__).parents[2] / "cases" / "buildlog"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +76,8 @@ def learn(first: str, *lines: str) -> list[str]:
         ("    7\t> Task :app:x", "12345\tFAILURE: Build", "FAILURE: Build"),
         ("17: FAILURE: Build failed", "19: * What went wrong:", "* What went wrong:"),
         ("> > Configure project :app", "> BUILD FAILED", "BUILD FAILED"),
+        ("[a] e: file:///p/A.kt:1:2 bad", "[a] BUILD FAILED", "BUILD FAILED"),
+        ("[a] :app:preBuild UP-TO-DATE", "[a] BUILD FAILED", "BUILD FAILED"),
         ("1715900000.000005 > Task :x", "1715900001.1 x", "x"),
     ],
 )
@@ -112,3 +121,37 @@ def test_a_sure_sign_without_the_prefix_shows_that_it_was_none() -> None:
         "FAILURE: Build failed with an exception.",
         "> the cause",
     ]
+
+
+def read(log: str) -> LogReport:
+    reader = LogReader()
+    reader.feed(log.encode())
+    return reader.close()
+
+
+def told(report: LogReport) -> tuple[object, ...]:
+    places = [(p.severity, p.tool, p.file, p.line, p.column, p.gist) for p in report.problems]
+    return (report.outcome, report.failed_tasks, report.kind, places)
+
+
+@pytest.mark.parametrize("form", ["[android] {}", "{0:5d}\t{1}", "worker-{0} ERROR gradle: {1}", "    {1}"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "kotlin-k2-unresolved-reference",
+        "quiet-mode-kotlin",
+        "javac-gradle4-glued-to-task-line",
+        "offline-no-cached-version",
+        "manifest-exported-single",
+        "test-full-exception-format",
+        "native-cmake-error-with-path",
+        "script-groovy-syntax",
+        "two-failures-continue",
+        "success-gradle4",
+    ],
+)
+def test_a_prefix_before_every_line_changes_nothing(case: str, form: str) -> None:
+    log = json.loads((CASES / f"{case}.json").read_text())["log"]
+    form = form if "1" in form else form.replace("{}", "{1}")
+    prefixed = "".join(form.format(n, line) + "\n" for n, line in enumerate(log.splitlines(), 9))
+    assert told(read(prefixed)) == told(read(log))
