@@ -357,7 +357,7 @@ async def _drive_among(job: Job, chaos: Chaos, planned: list[tuple[str, float]])
 
     async def build() -> None:
         nonlocal outcome
-        outcome = await job.drive(chaos.address, 0.5)
+        outcome = await job.drive(chaos.address, 1.0)
         tasks.cancel_scope.cancel()
 
     async with anyio.create_task_group() as tasks:

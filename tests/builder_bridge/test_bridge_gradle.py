@@ -119,8 +119,8 @@ async def test_an_archive_of_the_clients_classes_is_made_once_and_a_damaged_one_
 
 
 def await_archive(folder: Path) -> Path:
-    """Give the archive, which appears some seconds after the first build, or fail after two minutes."""
-    until = time.monotonic() + 120
+    """Give the archive, which appears some seconds after the first build, or fail after five minutes."""
+    until = time.monotonic() + 300
     while not (found := list(folder.glob("client-*.jsa"))):
         assert time.monotonic() < until, sorted(folder.iterdir())
         time.sleep(0.1)
