@@ -67,6 +67,7 @@ class CallDraft:
     is_closed: bool = False
     is_orphan: bool = False
     is_plain_text: bool = False
+    is_torn: bool = False
     is_touched: bool = False
     told_pieces: int = 0
     told_chars: int = 0
@@ -85,6 +86,18 @@ class CallDraft:
         self.told_pieces = len(self.pieces)
         self.told_chars += len(text)
         return mend_surrogates(text)
+
+    def tear(self) -> None:
+        """Take that arguments were lost which may have been this call's, unless it has all of its own."""
+        self.is_torn = self.is_torn or not self.has_arguments
+
+    @property
+    def lacks_a_part(self) -> bool:
+        """Whether what was lost may be missing, since nothing that came later has it all."""
+        if not self.is_torn or any(self.whole):
+            return False
+        last = self.pieces[-1:]
+        return not (last and last[0].lstrip()[:1] == "{" and isinstance(read_arguments(last), dict))
 
     @property
     def is_blank(self) -> bool:

@@ -67,7 +67,9 @@ def _is_filled(value: Any) -> bool:
 
 
 def _is_bad(code: Any) -> bool:
-    return code is not None and code is not True and str(code).lower() not in _GOOD_CODES
+    if code is None or code is True or str(code).lower() in _GOOD_CODES:
+        return False
+    return not (type(code) is int and 200 <= code < 300)
 
 
 def describe(failure: Any) -> str:

@@ -25,7 +25,7 @@ class CallRoutes:
         self._growing: dict[int, CallDraft] = {}
         self._by_index: dict[int, CallDraft] = {}
         self._by_id: dict[str, CallDraft] = {}
-        self._repeated_heads: set[int] = set()
+        self._repeated_heads: dict[int, str] = {}
         self._repeated: CallDraft | None = None
         self._spare_ids: dict[int, str] = {}
         self._without_index: set[int] = set()
@@ -121,6 +121,8 @@ class CallRoutes:
         if call_id:
             draft.id = draft.id or call_id
             self._by_id[call_id] = draft
+            if draft.number in self._repeated_heads:
+                self._repeated_heads[draft.number] = call_id
         draft.is_plain_text = draft.is_plain_text or key == "input"
         if isinstance(extra := raw.get("extra_content"), dict):
             draft.provider_data = {self._assembly.dialect: {"extra_content": extra}}
@@ -146,6 +148,7 @@ class CallRoutes:
             draft.id = self._spare_ids.pop(before.number, "")
         if self._repeated is not None:
             draft.take_name(self._repeated.name)
+            draft.id = draft.id or self._repeated_heads.pop(self._repeated.number)
             self._repeated = None
         return draft
 
@@ -238,14 +241,13 @@ class CallRoutes:
             return False
         if not piece.strip():
             # A repeat of the head, or the head of another call: the next fragment will tell.
-            self._repeated_heads.add(draft.number)
+            self._repeated_heads[draft.number] = ""
             self._growing = {at: call for at, call in self._growing.items() if call is not draft}
         return _begins_object(piece)
 
     def _goes_on(self, draft: CallDraft, piece: str) -> CallDraft | None:
         """Give the call itself, None if its head was repeated and these are another call's arguments."""
         if draft.number in self._repeated_heads and _begins_object(piece):
-            self._repeated_heads.discard(draft.number)
             self._repeated = draft
             return None
         return draft

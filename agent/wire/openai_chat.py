@@ -149,6 +149,8 @@ class Decoder:
             self._routes.take(raw, place, is_whole=is_whole)
         if isinstance(legacy := delta.get("function_call"), dict):
             self._routes.take_legacy(legacy)
+        if "error" in delta and (failure := named_failure({"error": delta["error"]})):
+            self._assembly.fail(failure)
 
     def _take_reasoning(self, delta: JsonObject) -> None:
         """Take thinking; the same in a second field counts once."""

@@ -78,6 +78,8 @@ class ResponseParser:
         match junk.oddity:
             case Oddity.MALFORMED:
                 assembly.diagnose("malformed_event", f"no JSON object: {junk.text}")
+                for call in assembly.calls if junk.held_arguments else ():
+                    call.tear()
             case Oddity.TEXT:
                 if self._stray is None:
                     self._stray = found

@@ -29,6 +29,7 @@ _END_MARKER = re.compile(r'"?\[DONE\]', re.IGNORECASE)
 _SCALAR = re.compile(r'("(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|true|false|null)(?=[\s,\]}]|$)', re.ASCII)
 _SENTENCE = re.compile(r"<|[A-Za-z][^{}\[\]]*\s\S", re.ASCII)
 _CUT_SHORT = re.compile(r'["\[]|(?:d|da|dat|data|e|ev|eve|even|event|i|id|r|re|ret|retr|retry)$', re.ASCII)
+_ARGUMENTS = re.compile(r'"(?:tool_calls|arguments|partial_json|partialArgs)|_(?:arguments|input)\.delta')
 _SHOWN_CHARS = 160
 
 
@@ -49,10 +50,11 @@ class Oddity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Junk:
-    """A piece of a body that is no event, and how it begins."""
+    """A piece of a body that is no event, how it begins, and whether arguments of a call were in it."""
 
     oddity: Oddity
     text: str
+    held_arguments: bool = False
 
 
 Found = JsonObject | Junk
@@ -253,7 +255,7 @@ class EventReader:
             oddity = Oddity.MALFORMED
         elif not is_framed and _UNKNOWN_FIELD.match(text, at):
             oddity = Oddity.FIELD
-        yield Junk(oddity, _shown(text[at : at + _SHOWN_CHARS]))
+        yield Junk(oddity, _shown(text[at : at + _SHOWN_CHARS]), bool(_ARGUMENTS.search(text, at)))
         return len(text)
 
     def _break_value(self, oddity: Oddity) -> Iterator[Found]:
@@ -263,7 +265,8 @@ class EventReader:
         for number, (offset, line) in enumerate(lines):
             self.offset = offset
             if number == 0:
-                yield Junk(oddity, _shown(line[:_SHOWN_CHARS]))
+                held_arguments = any(_ARGUMENTS.search(line) for _, line in lines)
+                yield Junk(oddity, _shown(line[:_SHOWN_CHARS]), held_arguments)
             elif line.startswith("{"):
                 try:
                     yield read_event(line.encode("latin-1"))

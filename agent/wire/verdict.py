@@ -76,6 +76,8 @@ def _judge(draft: CallDraft, end: End, is_last: bool, conclude: Conclude) -> tup
     found = draft.read_arguments()
     if draft.refusal is not None:
         found = Unreadable(draft.refusal)
+    elif draft.lacks_a_part and not isinstance(found, Unreadable):
+        found = Unreadable("lack a part that was lost on the way")
     elif not end.is_orderly and not draft.is_closed and (draft.is_plain_text or (draft.is_blank and is_last)):
         found = Unreadable(f"are cut off after {len(draft.raw_arguments)} characters", is_cut=True)
     if draft.needs_id and not draft.id:
