@@ -42,6 +42,9 @@ SANS_IO = [
     "agent/retry.py",
     "agent/compact.py",
     "agent/repeat.py",
+    "agent/tools/brackets.py",
+    "agent/tools/syntax.py",
+    "orchestrator/forecast.py",
     "agent/wire/**/*.py",
     "agent/providers/**/*.py",
 ]
