@@ -58,12 +58,15 @@ def place(
     """
     busy = Counter(under_way)
     free = {phone.address: phone for phone in phones if phone.build_id is None and phone.stop_run is None}
-    left = list(waiting)
+
+    def rank(build: BuildRow) -> tuple[int, int, float, str]:
+        return build.priority, busy[build.owner], build.created_s, build.id
+
+    left = sorted(waiting, key=rank)
     placements: list[Placement] = []
     reasons: dict[str, str] = {}
     is_health_awaited = False
     while left:
-        left.sort(key=lambda build: (build.priority, busy[build.owner], build.created_s, build.id))
         build = left.pop(0)
         unfit = {phone.address: why_not(build, phone, care, now_s) for phone in phones}
         is_health_awaited |= _HEALTH_AWAITED in unfit.values()
@@ -74,6 +77,7 @@ def place(
         placements.append(Placement(build.id, chosen.address))
         del free[chosen.address]
         busy[build.owner] += 1
+        left.sort(key=rank)
     return Placing(tuple(placements), reasons, is_health_awaited)
 
 

@@ -172,7 +172,8 @@ def run_id_of(build_id: str, attempt: int) -> str:
 
 def rows(record: type[R], result: sa.CursorResult[Any]) -> list[R]:
     """Give each row of a result as a value of the given class."""
-    return [record(**mapping) for mapping in result.mappings()]
+    names = tuple(result.keys())
+    return [record(**dict(zip(names, row, strict=True))) for row in result]
 
 
 def columns(table: sa.Table, record: type[Any]) -> list[sa.Column[Any]]:
