@@ -28,6 +28,7 @@ class ResponseParser:
         self._decoder = _decoder(dialect, self._assembly)
         self._stray: tuple[int, str] | None = None
         self._stray_field: tuple[int, str] | None = None
+        self._doubted_calls = 0
 
     @property
     def is_done(self) -> bool:
@@ -78,8 +79,8 @@ class ResponseParser:
         match junk.oddity:
             case Oddity.MALFORMED:
                 assembly.diagnose("malformed_event", f"no JSON object: {junk.text}")
-                for call in assembly.calls if junk.held_arguments else ():
-                    call.tear()
+                if junk.held_arguments:
+                    self._tear_calls()
             case Oddity.TEXT:
                 if self._stray is None:
                     self._stray = found
@@ -91,6 +92,14 @@ class ResponseParser:
                     assembly.diagnose("malformed_event", f"cut off by the end of the body: {junk.text}")
             case Oddity.TOO_LONG:
                 assembly.exceed(junk.text)
+
+    def _tear_calls(self) -> None:
+        """Doubt the calls that are incomplete; those doubted before need no second look."""
+        calls = self._assembly.calls
+        start = self._doubted_calls if self._doubted_calls <= len(calls) else 0
+        for call in calls[start:]:
+            call.tear()
+        self._doubted_calls = len(calls)
 
 
 def _decoder(dialect: Dialect, assembly: Assembly) -> _Decoder:
