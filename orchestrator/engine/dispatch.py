@@ -7,6 +7,7 @@ workflow engine's own queues are polled and see only the head of each partition.
 
 import time
 
+import anyio
 import structlog
 from dbos import DBOS, SetEnqueueOptions, SetWorkflowID
 
@@ -18,6 +19,9 @@ from orchestrator.engine.run_on_phone import run_on_phone
 from orchestrator.store.records import BuildRow
 
 log = structlog.get_logger(__name__)
+REST = 2.0
+"""How long dispatching rests after a decision, in times of its length, so that no queue takes a core."""
+MAX_REST_S = 0.5
 
 
 class Dispatcher:
@@ -33,7 +37,9 @@ class Dispatcher:
         ring = stores.bells.of("builds")
         while True:
             rung = ring.listen()
+            began_s = time.monotonic()
             await outlast_outages(self.once)
+            await anyio.sleep(min(MAX_REST_S, REST * (time.monotonic() - began_s)))
             await bell.wait(rung, stores.settings.dispatch_poll_s)
 
     async def once(self) -> None:
