@@ -147,7 +147,8 @@ async def test_hostile_edits_are_refused(
     await call(f"open {run} edited {DIGEST}")
     lay_tree(fake_box, "edited")
     await call(f"recv {run} {len(pack)} {hashlib.sha256(pack).hexdigest()} 0", pack)
-    plan = f"place edited\ncontent {DIGEST}\nmode delta\npack yes\nname =w\ndir =.\n{edit.format(d=digest)}\nend\n"
+    edits = edit.format(d=digest)
+    plan = f"place edited\ncontent {DIGEST}\nmode delta\npack yes\nname =w\ndir =.\n{edits}\nend\n"
     await start(call, run, "edited", plan.encode(), DIGEST)
     assert (await finished(call, run))["state"] == {"state": "failed", "log_size": "0"}
     assert (files_of(fake_box, "shell_dir") / "usr/bin/gradle").exists()
