@@ -2,11 +2,13 @@
 
 import importlib
 import importlib.util
+import io
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ def watched(*packages: str) -> Iterator[None]:
     if not IS_AVAILABLE:
         yield
         return
-    with _atheris().instrument_imports(include=list(packages)):
+    # It names each module on stderr.
+    with redirect_stderr(io.StringIO()), _atheris().instrument_imports(include=list(packages)):
         yield
 
 
@@ -39,13 +42,23 @@ def search(check: Callable[[bytes], None], seeds: Iterable[bytes], seconds: floa
         options += [f"-max_len={MAX_INPUT_BYTES}", "-verbosity=0", "-print_final_stats=1"]
         options += [f"-artifact_prefix={tempfile.gettempdir()}/fuzz-"]
         sys.stdout.flush()
-        child = os.fork()
-        if not child:
-            atheris = _atheris()
-            atheris.Setup([sys.argv[0], *options, folder], check)
-            atheris.Fuzz()
-            os._exit(0)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with tempfile.TemporaryFile() as said:
+            child = os.fork()
+            if not child:
+                os.dup2(said.fileno(), 2)
+                atheris = _atheris()
+                atheris.Setup([sys.argv[0], *options, folder], check)
+                atheris.Fuzz()
+                os._exit(0)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            said.seek(0)
+            text = said.read().decode("utf-8", "replace")
+        tried = re.search(r"number_of_executed_units: (\d+)", text)
+        print(
+            text if code else f"led by coverage: {tried[1] if tried else 'some'} inputs, nothing found",
+            flush=True,
+        )
+        return code
 
 
 def share(seconds: float) -> float:
