@@ -63,13 +63,18 @@ async def open_engine(stores: Stores, open_phone: OpenPhone) -> AsyncIterator[En
                         partition_concurrency=1,
                         polling_interval_sec=settings.dispatch_poll_s,
                     )
-                tasks.start_soon(PhoneWatch(resources).run)
-                tasks.start_soon(janitor.run)
-                tasks.start_soon(HookSender(resources).run)
-                tasks.start_soon(Dispatcher(resources).run)
-                yield resources
+                async with anyio.create_task_group() as duties:
+                    duties.start_soon(PhoneWatch(resources).run)
+                    duties.start_soon(janitor.run)
+                    duties.start_soon(HookSender(resources).run)
+                    duties.start_soon(Dispatcher(resources).run)
+                    try:
+                        yield resources
+                    finally:
+                        resources.closing.set()
+                        duties.cancel_scope.cancel()
             finally:
-                resources.closing.set()
+                # Not before every duty has ended: one that was cancelled in mid-step still asks the engine.
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await to_thread.run_sync(_destroy)
