@@ -18,6 +18,7 @@ from builder_bridge.box import Box
 from builder_bridge.bridge import open_bridge
 from builder_bridge.build import RunId
 from tests.fake_prefix import files_of, starts_of
+from tests.orchestrator.waiting import eventually
 
 pytestmark = pytest.mark.anyio
 DEVICE = Path(__file__).parent.parent.parent.parent / "builder_bridge/device"
@@ -273,6 +274,25 @@ async def test_an_upload_goes_on_where_it_was_cut_and_a_damaged_one_is_thrown_aw
     assert (await call(f"{line} 0", pack[:2000]))["received"] == "2000"
     assert (await call(f"{line} 2000", pack[2000:]))["complete"] is True
     assert (await call(f"{line} 0", pack))["complete"] is True
+
+
+@pytest.mark.box
+async def test_an_upload_whose_connection_went_silent_gives_way_to_the_next_one(
+    call: Call, fake_box: Box, new_run: Callable[[], RunId]
+) -> None:
+    run, pack = new_run(), bytes(range(256)) * 100
+    digest = hashlib.sha256(pack).hexdigest()
+    await call(f"open {run} p {DIGEST}")
+    line = f"recv {run} {len(pack)} {digest}"
+    async with connect(fake_box.serial) as silent, shell.spawn(silent, f"exec {PB} {line} 0") as held:
+        await held.send_stdin(pack[:1000])
+
+        async def has_arrived() -> bool:
+            return (await call(f"open {run} p {DIGEST}"))["received"] == "1000"
+
+        await eventually(has_arrived)
+        assert (await call(f"{line} 0", pack))["received"] == "1000"
+        assert (await call(f"{line} 1000", pack[1000:]))["complete"] is True
 
 
 HOSTILE_SEEDS = {
