@@ -1,7 +1,7 @@
 // The page of one build: what it is doing, what failed and where, what it made, and its log.
 
 import { ask, follow, get, post, save } from "/static/api.js";
-import { $, coloured, duration, element, moment, secondsBetween, showBadge, showFault, size, stateOf } from "/static/draw.js";
+import { $, duration, element, moment, secondsBetween, showBadge, showFault, size, stateOf } from "/static/draw.js";
 import { LogView } from "/static/log_view.js";
 
 const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");

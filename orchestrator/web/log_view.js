@@ -34,14 +34,11 @@ export class LogView {
     new ResizeObserver(() => this.#draw()).observe(view);
   }
 
-  get total() { return this.#total; }
-
-  get isAtEnd() { return this.#top >= this.#lastTop() - 1; }
-
   // Look again at how long the log is; keep to its end where `atEnd` says so.
   async refresh(atEnd) {
+    const last = Math.floor(this.#total / PAGE_LINES);
     try {
-      this.#take(Math.floor(this.#total / PAGE_LINES), await this.#fetch(Math.floor(this.#total / PAGE_LINES)));
+      this.#take(last, await this.#fetch(last));
     } catch (fault) {
       this.#onFault(fault);
       return;

@@ -199,7 +199,7 @@ async def test_only_the_files_of_pages_are_given(start: Start) -> None:
 async def test_a_page_of_another_site_changes_nothing(start: Start, projects: Path) -> None:
     async with start("p1") as running:
         build_id = await build(running, make_workspace(projects / "hello"))
-        for origin in ("http://evil.example", "http://127.0.0.1:1", "null", "http://localhost"):
+        for origin in ("http://evil.example", "http://127.0.0.1:1", "null", "http://[", "http://localhost"):
             refused = await running.http.post(f"/v1/builds/{build_id}/retry", headers={"origin": origin})
             assert (refused.status_code, refused.json()["code"]) == (403, "cross_origin"), origin
         own = {"origin": running.url}
