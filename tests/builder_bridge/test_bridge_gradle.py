@@ -94,19 +94,20 @@ async def test_an_archive_of_the_clients_classes_is_made_once_and_a_damaged_one_
         open_bridge(adb, ("shell_dir",), has_daemon=True, memory=tmp_path) as bridge,
     ):
 
-        async def build(name: str) -> bytes:
+        async def build(name: str) -> list[bytes]:
             run_id, log = RunId(name), b""
             await bridge.submit(run_id, BuildSpec(tasks=("noop",)), snapshot)
             async for event in bridge.follow(run_id):
                 if isinstance(event, LogChunk):
                     log += event.data
             assert (await bridge.result(run_id)).is_success, log
-            return log
+            # Which daemon Gradle takes, and what it says of that, is its own affair: earlier builds decide.
+            return [line for line in log.splitlines() if b"Daemon" not in line and b"SUCCESSFUL" not in line]
 
-        plain = (await build("archive-1")).splitlines()
+        assert await build("archive-1") == [b":noop UP-TO-DATE", b""]
         archive = await anyio.to_thread.run_sync(await_archive, folder)
         made = archive.stat()
-        assert len((await build("archive-2")).splitlines()) == len(plain)
+        assert await build("archive-2") == [b":noop UP-TO-DATE", b""]
         whole = archive.read_bytes()
         half = len(whole) // 2
         for number, damaged in enumerate(
@@ -114,7 +115,7 @@ async def test_an_archive_of_the_clients_classes_is_made_once_and_a_damaged_one_
         ):
             archive.chmod(0o600)
             archive.write_bytes(damaged)
-            assert len((await build(f"archive-damaged-{number}")).splitlines()) == len(plain)
+            assert await build(f"archive-damaged-{number}") == [b":noop UP-TO-DATE", b""]
         assert archive.stat().st_ino == made.st_ino, "it was made a second time"
 
 
