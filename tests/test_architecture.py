@@ -1,6 +1,9 @@
 """The laws of the tree: who imports whom, what does no I/O, how large things may be."""
 
 import ast
+import re
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,14 @@ IO_MODULES = {
     "tempfile",
     "threading",
     "time",
+}
+DISTRIBUTIONS = {  # of imports that are not called as what brings them
+    "mcp_types": "mcp",
+    "opentelemetry": "opentelemetry-sdk",
+    "pydantic_core": "pydantic",
+    "re2": "google-re2",
+    "starlette": "fastapi",
+    "usb1": "adb-shell",
 }
 PURE_NAMES = {("pathlib", "PurePosixPath"), ("datetime", "timedelta")}
 NAMELESS = {"utils", "util", "common", "helpers", "manager", "base", "misc", "core", "services"}
@@ -144,3 +155,15 @@ def test_files_and_functions_stay_small(path: Path) -> None:
 @pytest.mark.parametrize("path", modules(), ids=name_of)
 def test_names_say_something(path: Path) -> None:
     assert not {path.stem, *path.relative_to(ROOT).parent.parts} & NAMELESS
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_what_is_imported_is_declared_for_those_who_only_run_it(path: Path) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {name: needs for name, needs in project["optional-dependencies"].items() if name != "dev"}
+    declared = {
+        re.split(r"[\[<>=;]", need)[0] for need in sum(extras.values(), start=project["dependencies"])
+    }
+    tops = {module.split(".")[0] for module, _ in imports_of(path)}
+    foreign = tops - set(sys.stdlib_module_names) - set(PACKAGES)
+    assert {DISTRIBUTIONS.get(top, top.replace("_", "-")) for top in foreign} <= declared
