@@ -5,18 +5,15 @@ where Gradle would be. Afterwards the build has come back whole, or its state is
 the log here is, byte for byte, the phone's, and Gradle was started at most once for a run.
 """
 
-import argparse
-import hashlib
 import itertools
-import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,15 +21,11 @@ from pathlib import Path
 import anyio
 from anyio.to_thread import run_sync
 
-from builder_bridge.adb import connect
-from builder_bridge.box import Box, find, reboot, restart_adbd
-from builder_bridge.bridge import Bridge, open_bridge
-from builder_bridge.build import BuildResult, BuildSpec, BuildState, LogChunk, RunId, StateChanged
-from builder_bridge.errors import BridgeError
-from builder_bridge.reattach import build_through_faults
-from builder_bridge.workspace.scan import scan
+from builder_bridge.box import Box, reboot, restart_adbd
+from builder_bridge.build import BuildState
 from tests.chaos import Chaos, Faults, open_chaos
-from tests.fake_prefix import FOLDERS, files_of, make_workspace, starts_of
+from tests.fake_prefix import FOLDERS
+from tests.handoff_job import LIMIT_S, Job
 
 STAGES = ("upload", "unpack", "gradle", "collect", "fetch")
 FAULTS = (
@@ -41,9 +34,7 @@ FAULTS = (
 )  # fmt: skip
 PAYLOAD_BYTES = 8 << 20
 STALL_S = 30.0
-LIMIT_S = 180.0
 _FULL_AT_MB = {"upload": 4, "unpack": 12, "gradle": 30, "collect": 26}
-_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -105,7 +96,7 @@ def _expected(cell: Cell) -> set[str]:
     return {"done"}
 
 
-async def _drive_under(cell: Cell, job: "Job", chaos: Chaos) -> str:
+async def _drive_under(cell: Cell, job: Job, chaos: Chaos) -> str:
     ping_s = 1.0 if cell.fault == "black_hole" else 10.0
     outcome = "unfinished"
 
@@ -122,7 +113,7 @@ async def _drive_under(cell: Cell, job: "Job", chaos: Chaos) -> str:
     return outcome
 
 
-async def _happen(fault: str, job: "Job", chaos: Chaos) -> None:
+async def _happen(fault: str, job: Job, chaos: Chaos) -> None:
     match fault:
         case "cut":
             chaos.cut()
@@ -148,142 +139,13 @@ async def _happen(fault: str, job: "Job", chaos: Chaos) -> None:
             await run_sync(reboot, job.box.name)
 
 
-async def _drive_in_a_process_that_is_killed(cell: Cell, job: "Job", chaos: Chaos) -> str:
-    command = [sys.executable, "-m", "tests.handoff_chaos", "drive", chaos.address, *job.words()]
+async def _drive_in_a_process_that_is_killed(cell: Cell, job: Job, chaos: Chaos) -> str:
+    command = [sys.executable, "-m", "tests.handoff_job", chaos.address, *job.words()]
     async with await anyio.open_process(command, stdout=None, stderr=None) as first:
         await run_sync(job.await_stage, cell.stage, abandon_on_cancel=True)
         first.kill()
     done = await anyio.run_process(command, check=False, stderr=None)
     return done.stdout.decode().strip().rpartition("\n")[2]
-
-
-class Job:
-    """One build: its workspace, its run, and what is here of it."""
-
-    def __init__(
-        self, box: Box, route: str, scratch: Path, conf: dict[str, object], size_bytes: int, run: str = ""
-    ) -> None:
-        self.box = box
-        self.route = route
-        self.run_id = RunId(run or f"c-{os.getpid()}-{next(_numbers)}")
-        self.folder = scratch / self.run_id
-        self.workspace = self.folder / "workspace"
-        self.out = self.folder / "out"
-        self.log = self.folder / "build.log"
-        if not self.workspace.exists():
-            make_workspace(self.workspace, **conf)
-            payload = random.Random(self.run_id).randbytes(size_bytes)
-            (self.workspace / "app/src/payload.txt").write_bytes(payload)
-            self.out.mkdir()
-
-    def words(self) -> list[str]:
-        """Give what another process needs to go on with this build."""
-        return [self.box.name, self.route, str(self.folder.parent), self.run_id]
-
-    async def drive(self, address: str, ping_s: float) -> str:
-        """Build through whatever happens; give the final state or the code of the fault."""
-
-        @asynccontextmanager
-        async def open_again() -> AsyncIterator[Bridge]:
-            async with (
-                connect(address, ping_interval_s=ping_s) as adb,
-                open_bridge(adb, (self.route,), memory=self.folder / "memory") as bridge,
-            ):
-                yield bridge
-
-        try:
-            result = await self._build(open_again)
-        except BridgeError as fault:
-            return fault.code
-        (self.folder / "result.json").write_text(json.dumps({"sha256": result.log_sha256}))
-        return result.state.value
-
-    async def build_before(self) -> None:
-        """Build the workspace once in peace, then change a small file."""
-        run_id = RunId(f"{self.run_id}-before")
-        found = find(self.box.name)
-        assert found is not None
-        async with (
-            connect(found.serial) as adb,
-            open_bridge(adb, (self.route,), memory=self.folder / "memory") as bridge,
-        ):
-            await bridge.submit(run_id, BuildSpec(), await run_sync(scan, self.workspace))
-            assert (await bridge.result(run_id)).is_success
-        (self.workspace / "app/src/a.txt").write_text(f"changed for {self.run_id}\n")
-
-    async def _build(self, open_again: object) -> BuildResult:
-        with self.log.open("ab") as log:
-
-            async def on_chunk(chunk: LogChunk) -> None:
-                assert chunk.offset == log.tell(), "a part of the log came twice or not at all"
-                log.write(chunk.data)
-                log.flush()
-
-            async def on_state(_: StateChanged) -> None:
-                pass
-
-            return await build_through_faults(
-                open_again,  # type: ignore[arg-type]
-                self.run_id,
-                BuildSpec(),
-                await run_sync(scan, self.workspace),
-                on_chunk,
-                on_state,
-                offset=log.tell(),
-                artifacts_to=self.out,
-                patience_s=60,
-            )
-
-    @property
-    def on_phone(self) -> Path:
-        """The run's folder on the phone, as the host's root user sees it; a reboot moves it."""
-        box = find(self.box.name)
-        assert box is not None
-        return files_of(box, self.route) / "pocketbuild/runs" / self.run_id
-
-    def await_stage(self, stage: str) -> None:
-        """Wait until the build is in the stage, or past it."""
-        until = time.monotonic() + LIMIT_S
-        while time.monotonic() < until and not self._has_reached(stage):
-            time.sleep(0.002)
-
-    def _has_reached(self, stage: str) -> bool:
-        with suppress(OSError, ValueError, AssertionError):
-            if stage == "upload":
-                part = self.on_phone / "upload.part"
-                return part.stat().st_size > 10_000 if part.exists() else (self.on_phone / "pack").exists()
-            if stage == "fetch":
-                return any(self.out.rglob("*.part")) or any(self.out.rglob("*.apk"))
-            state = json.loads((self.on_phone / "state.json").read_text())["state"]
-            order = ["received", "unpacking", "running", "collecting", "done", "failed", "cancelled"]
-            wanted = {"unpack": "unpacking", "gradle": "running", "collect": "collecting"}[stage]
-            return order.index(state) >= order.index(wanted)
-        return False
-
-    def judge(self, outcome: str, expected: set[str]) -> str:
-        """Say what is wrong, "" where nothing is."""
-        box = find(self.box.name)
-        assert box is not None
-        starts = starts_of(box, self.route).count(self.run_id)
-        if outcome not in expected:
-            return f"ended as {outcome}"
-        if starts > 1:
-            return f"Gradle was started {starts} times"
-        phone_log = self.on_phone / "build.log"
-        there = phone_log.read_bytes() if phone_log.exists() else b""
-        here = self.log.read_bytes()
-        if outcome in ("done", "lost", "failed") and here != there:
-            return f"the log here has {len(here)} bytes, the phone's {len(there)}"
-        if outcome == "done":
-            source = sorted((self.workspace / "app/src").glob("*.txt"))
-            wanted = hashlib.sha256(b"".join(path.read_bytes() for path in source)).hexdigest()
-            made = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.out.rglob("*.apk")]
-            if made != [wanted] or starts != 1 or list(self.out.rglob("*.part")):
-                return f"the artifact is not what the workspace makes ({len(made)} here)"
-            told = json.loads((self.folder / "result.json").read_text())["sha256"]
-            if told != hashlib.sha256(here).hexdigest():
-                return "the phone's digest of the log is another"
-        return ""
 
 
 @contextmanager
@@ -382,17 +244,3 @@ async def _drive_among(job: Job, chaos: Chaos, planned: list[tuple[str, float]])
                 case _:
                     await _happen(fault, job, chaos)
     return outcome
-
-
-def main() -> None:
-    """Drive one build in a process of its own: `drive ADDRESS BOX ROUTE SCRATCH RUN`."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("words", nargs=6)
-    _, address, box_name, route, scratch, run = parser.parse_args().words
-    box = find(box_name)
-    assert box is not None
-    print(anyio.run(Job(box, route, Path(scratch), {}, 0, run).drive, address, 10.0))
-
-
-if __name__ == "__main__":
-    main()
