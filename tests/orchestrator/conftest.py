@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import hypothesis
 import pytest
 
 from orchestrator.app import create_app
@@ -15,9 +14,6 @@ from orchestrator.routes.context import Service
 from orchestrator.serving import serving
 from orchestrator.settings import Settings, load_settings
 from tests.orchestrator.fakes import folder_phones
-
-hypothesis.settings.register_profile("unhurried", deadline=None)
-hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.fixture
