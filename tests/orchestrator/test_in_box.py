@@ -35,8 +35,8 @@ def test_a_service_killed_while_gradle_runs_takes_the_build_up_again(agp_box: Bo
     process, url = start_service(data, None, **settings)
     answer = httpx.post(f"{url}/v1/builds", json={"path": str(workspace)}, timeout=60)
     build_id = answer.json()["id"]
-    deadline_s = time.monotonic() + 120
-    while httpx.get(f"{url}/v1/builds/{build_id}").json()["stage"] != "gradle":
+    deadline_s = time.monotonic() + 300
+    while httpx.get(f"{url}/v1/builds/{build_id}", timeout=60).json()["stage"] != "gradle":
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
     kill(process)
@@ -52,7 +52,7 @@ def test_a_service_killed_while_gradle_runs_takes_the_build_up_again(agp_box: Bo
         assert hashlib.sha256(log).hexdigest() == run["log_sha256"]
         assert log.count(b"BUILD SUCCESSFUL") == 1
         assert {"upload", "unpack", "gradle", "collect", "fetch"} <= set(run["stage_s"])
-        events = httpx.get(f"{url}/v1/builds/{build_id}/events").json()
+        events = httpx.get(f"{url}/v1/builds/{build_id}/events", timeout=60).json()
         seconds = {task["path"]: task["duration_s"] for task in events["tasks"]}
         assert (events["outcome"], events["failures"]) == ("success", [])
         assert seconds[":app:assembleDebug"] is not None

@@ -10,6 +10,7 @@ from orchestrator.client import open_client
 from orchestrator.store import builds as build_store
 from tests.orchestrator.conftest import Running, Start
 from tests.orchestrator.test_builds import ended, submit, until
+from tests.orchestrator.waiting import eventually
 from tests.orchestrator.workspaces import make_workspace
 
 pytestmark = pytest.mark.anyio
@@ -67,11 +68,16 @@ async def test_the_client_follows_across_attempts(start: Start, projects: Path) 
 
         async def follow() -> None:
             async with open_client(running.url) as client:
-                names.extend([event.name async for event in client.follow(build_id)])
+                async for event in client.follow(build_id):
+                    names.append(event.name)  # noqa: PERF401 - another task waits for the first one
+
+        async def follows() -> bool:
+            return names != []
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follow)
             await until(running, build_id, "gradle")
+            await eventually(follows)
             kill_run(running.phones, f"{build_id}-1")
         assert names.count("attempt") == 1
         assert names[-1] == "end"

@@ -14,7 +14,7 @@ STAGES = ("upload", "unpack", "gradle", "collect", "fetch")
 LINES = [f"line {n}" for n in range(200)]
 
 
-def wait_for(condition: Any, at_most_s: float = 120.0) -> None:
+def wait_for(condition: Any, at_most_s: float = 300.0) -> None:
     deadline_s = time.monotonic() + at_most_s
     while not condition():
         assert time.monotonic() < deadline_s, "it did not come to pass"

@@ -63,7 +63,7 @@ def database_at(kind: str, data: Path) -> Iterator[str]:
         yield sqlite_url(data) if server is None else server.url
 
 
-def wait_for(condition: Callable[[], bool], at_most_s: float = 120.0) -> None:
+def wait_for(condition: Callable[[], bool], at_most_s: float = 300.0) -> None:
     deadline_s = time.monotonic() + at_most_s
     while not condition():
         assert time.monotonic() < deadline_s, "it did not come to pass"
