@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+import anyio
+
 from agent.message import ToolCall
 from agent.tools.tool import Effect
 
@@ -78,6 +80,7 @@ class Gate:
         self._rules = rules
         self._asker = asker
         self._allowed_by_person: set[str] = set()
+        self._asking = anyio.Lock()
 
     async def refusal(self, call: ToolCall, effect: Effect, summary: str) -> str | None:
         """Give the reason why the call must not run, None where it may."""
@@ -101,13 +104,15 @@ class Gate:
 
     async def _ask(self, question: Question) -> str | None:
         name = question.call.name
-        if name in self._allowed_by_person:
-            return None
         if self._asker is None:
             return f"not run: {name} needs a person's approval and nobody is there to give it. Do without it."
-        reply = await self._asker(question)
-        if reply.is_allowed and reply.for_all:
-            self._allowed_by_person.add(name)
+        # Calls that only look run together; a person is asked one thing at a time.
+        async with self._asking:
+            if name in self._allowed_by_person:
+                return None
+            reply = await self._asker(question)
+            if reply.is_allowed and reply.for_all:
+                self._allowed_by_person.add(name)
         if reply.is_allowed:
             return None
         return f"not run: the person refused {name}{f': {reply.reason}' if reply.reason else ''}."

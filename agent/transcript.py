@@ -9,7 +9,7 @@ import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -19,6 +19,7 @@ from agent.message import JsonObject
 from agent.redact import Redactor
 
 FILE_NAME = "transcript.jsonl"
+_BLOCK_BYTES = 64 * 1024
 
 
 class Transcript:
@@ -69,6 +70,43 @@ def read_transcript(folder: Path) -> list[Entry]:
     return _read(folder / FILE_NAME)
 
 
+def read_ends(folder: Path) -> tuple[Entry | None, Entry | None]:
+    """Give the first and the last entry of a run, None where it has none, however long it is."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            first = file.readline()
+            if not first.endswith(b"\n"):
+                return None, None
+            last = _last_line(file) or first
+    except FileNotFoundError:
+        return None, None
+    except OSError as fault:
+        raise TranscriptFault(f"transcript {folder / FILE_NAME} cannot be read: {fault.strerror}") from fault
+    return _entry(folder / FILE_NAME, first), _entry(folder / FILE_NAME, last)
+
+
+def _last_line(file: IO[bytes]) -> bytes:
+    """Give the last line that has its end."""
+    at, tail = file.seek(0, os.SEEK_END), b""
+    while at > 0:
+        size = min(at, _BLOCK_BYTES)
+        at = file.seek(at - size)
+        tail = file.read(size) + tail
+        whole = tail[: tail.rfind(b"\n") + 1]
+        start = whole.rfind(b"\n", 0, -1) + 1
+        if whole and (start or at == 0):
+            return whole[start:]
+    return b""
+
+
+def _entry(path: Path, line: bytes, number: int | None = None) -> Entry:
+    try:
+        return entry_from_json(json.loads(line))
+    except ValueError as fault:
+        place = path if number is None else f"{path}:{number}"
+        raise TranscriptFault(f"{place} is not JSON") from fault
+
+
 def _line(entry: JsonObject) -> bytes:
     try:
         return to_json(entry) + b"\n"
@@ -85,11 +123,7 @@ def _read(path: Path) -> list[Entry]:
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         if not line.endswith(b"\n"):
             break
-        try:
-            raw = json.loads(line)
-        except ValueError as fault:
-            raise TranscriptFault(f"{path}:{number} is not JSON") from fault
-        entries.append(entry_from_json(raw))
+        entries.append(_entry(path, line, number))
     return entries
 
 

@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,18 @@ import structlog
 from anyio import TASK_STATUS_IGNORED, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
-from agent.approval import Question, Reply
+from agent.approval import Reply
 from agent.decide import StopReason
 from agent.entries import Began, Entry, Resumed, Stopped, entry_to_json
 from agent.errors import AgentError, TranscriptFault
-from agent.progress import Progress
-from agent.runner import Equipment, ended_well, resume, run
+from agent.runner import Equipment, ended_well
 from agent.tools.build import Builder
-from agent.transcript import FILE_NAME, read_transcript
+from agent.transcript import FILE_NAME, read_ends, read_transcript
 from orchestrator import bell
 from orchestrator.access import Principal
 from orchestrator.agent_keys import claim
-from orchestrator.agent_order import AgentOrder, Change, order_of, read_order, write_order
+from orchestrator.agent_live import LiveRun
+from orchestrator.agent_order import AgentOrder, Change, carry_out, order_of, read_order, write_order
 from orchestrator.agent_run import Manners, equipped, known_runs, new_run_id, run_folder
 from orchestrator.bell import Bells
 from orchestrator.errors import BadRequest, Conflict, NotFound, Refusal
@@ -36,25 +36,10 @@ from orchestrator.settings import Settings
 
 log = structlog.get_logger(__name__)
 LOOK_AGAIN_S = 1.0
-MAX_PROGRESS = 10_000
 OWNER_FILE = "owner"
 
 BuilderFor = Callable[[str | None], Builder]
 """Gives the builder of a run; the name of a phone pins its builds to that one."""
-
-
-@dataclass(slots=True)
-class _Live:
-    """A run at work in this process; `life` counts how often it was begun or gone on with, from 0."""
-
-    life: int
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    is_equipped: bool = False
-    is_stop_asked: bool = False
-    question: Question | None = None
-    replies: list[Reply] = field(default_factory=list)
-    answered: anyio.Event = field(default_factory=anyio.Event)
-    progress: list[dict[str, Any]] = field(default_factory=list)
 
 
 class AgentDesk:
@@ -64,7 +49,7 @@ class AgentDesk:
         self._settings = settings
         self._tasks = tasks
         self._bells = bells
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, LiveRun] = {}
 
     async def begin(
         self,
@@ -87,7 +72,7 @@ class AgentDesk:
         folder.mkdir(parents=True, mode=0o700)
         (folder / OWNER_FILE).write_text(principal.owner)
         write_order(folder, order)
-        self._live[run_id] = _Live(life=0)
+        self._live[run_id] = self._new_life(run_id, 0)
         try:
             await self._tasks.start(self._work, run_id, order, builder_for(order.phone), None)
         except Refusal:
@@ -121,7 +106,8 @@ class AgentDesk:
         done = ended_well(entries) if entries and change.say is None else None
         if done is not None:
             raise Conflict(f"run {run_id} is done: {done.reason}", hint="Say something new to it with `say`.")
-        self._live[run_id] = _Live(life=1 + sum(isinstance(entry, Resumed) for entry in entries))
+        lives = 1 + sum(isinstance(entry, Resumed) for entry in entries)
+        self._live[run_id] = self._new_life(run_id, lives)
         await self._tasks.start(
             self._work, run_id, order, builder_for(order.phone), change if entries else None
         )
@@ -138,15 +124,15 @@ class AgentDesk:
 
     def describe(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """Give what is known of a run: what was asked, whether it works, asks or has ended, and how."""
-        folder = self.check(principal, run_id)
+        first, last = read_ends(self.check(principal, run_id))
         live = self._live.get(run_id)
-        entries = _entries_in(folder)
-        began = entries[0] if entries and isinstance(entries[0], Began) else None
-        stopped = entries[-1] if entries and isinstance(entries[-1], Stopped) else None
+        began = first if isinstance(first, Began) else None
+        stopped = last if isinstance(last, Stopped) and live is None else None
         question = None
         if live is not None and live.question is not None:
-            asked = live.question
-            question = {"tool": asked.call.name, "arguments": asked.call.arguments, "summary": asked.summary}
+            call, summary = live.question.call, live.question.summary
+            question = {"id": live.question_id, "tool": call.name, "arguments": call.arguments}
+            question["summary"] = summary
         is_put_down = stopped is None or stopped.reason == StopReason.INTERRUPTED
         idle = "interrupted" if is_put_down else "stopped"
         state = "asking" if question else "running" if live else idle
@@ -157,6 +143,7 @@ class AgentDesk:
             "workspace": None if began is None else began.workspace,
             "model": None if began is None else f"{began.provider}/{began.model}",
             "question": question,
+            "doing": None if live is None else live.doing,
             "reason": None if stopped is None else stopped.reason,
             "detail": None if stopped is None else stopped.detail,
             "text": None if stopped is None else stopped.text,
@@ -171,25 +158,39 @@ class AgentDesk:
         """Give every entry of a run's transcript so far."""
         return [entry_to_json(entry) for entry in read_transcript(self.check(principal, run_id))]
 
-    def answer(self, principal: Principal, run_id: str, reply: Reply) -> None:
-        """Answer the question that a run waits on; raises `Conflict` where it asks nothing."""
+    async def wait(self, principal: Principal, run_id: str, wait_s: float, past: str | None = None) -> None:
+        """Return once a run asks or has ended; with `past`, once that question is no longer open."""
+        self.check(principal, run_id)
+        ring = self._bells.of(f"agent:{run_id}")
+        with anyio.move_on_after(wait_s):
+            while (live := self._live.get(run_id)) is not None:
+                rung = ring.listen()
+                if live.question_id != past:
+                    return
+                await rung.wait()
+
+    def answer(self, principal: Principal, run_id: str, reply: Reply, question_id: str | None = None) -> None:
+        """Answer the question that a run waits on.
+
+        Raises `Conflict` where it asks nothing, or something else than the question that is named.
+        """
         self.check(principal, run_id)
         live = self._live.get(run_id)
         if live is None or live.question is None:
             raise Conflict(f"run {run_id} asks nothing just now")
-        live.question = None
-        live.replies.append(reply)
-        live.answered.set()
+        if question_id not in (None, live.question_id):
+            raise Conflict(
+                f"question {question_id} of run {run_id} is no longer open",
+                hint=f"It asks {live.question_id} now; look at that before you answer.",
+            )
+        live.answer(reply)
 
     def stop(self, principal: Principal, run_id: str, *, at_once: bool) -> None:
         """Put a run down after the step at work, or at once; it can be resumed."""
         self.check(principal, run_id)
         live = self._live.get(run_id)
-        if live is None:
-            return
-        live.is_stop_asked = True
-        if at_once or live.question is not None:
-            live.scope.cancel()
+        if live is not None:
+            live.stop(at_once=at_once)
 
     async def follow(
         self, principal: Principal, run_id: str, life: int = 0, number: int = 0
@@ -205,9 +206,8 @@ class AgentDesk:
             live = self._live.get(run_id)
             if live is not None and live.life != life:
                 life, number = live.life, 0
-            for event in [] if live is None else live.progress[number:]:
-                number += 1
-                data = json.dumps(event, default=str)
+            for place, event in [] if live is None else live.events_after(number):
+                number, data = place, json.dumps(event, default=str)
                 yield f"event: progress\nid: {life}-{number}\ndata: {data}\n\n".encode()
             if live is None:
                 yield f"event: end\ndata: {json.dumps(self.describe(principal, run_id))}\n\n".encode()
@@ -237,7 +237,8 @@ class AgentDesk:
                 async with self._equipped(run_id, order, builder, live) as equipment:
                     live.is_equipped = True
                     task_status.started()
-                    await _carry_out(run_id, order, equipment, change)
+                    say = None if change is None else change.say
+                    await carry_out(order, equipment, run_id, is_begun=change is not None, say=say)
         except AgentError as fault:
             if not live.is_equipped:
                 raise _refused(fault) from fault
@@ -255,36 +256,14 @@ class AgentDesk:
 
     @asynccontextmanager
     async def _equipped(
-        self, run_id: str, order: AgentOrder, builder: Builder, live: _Live
-    ) -> AsyncIterator[Any]:
-        async def show(progress: Progress) -> None:
-            if len(live.progress) < MAX_PROGRESS:
-                live.progress.append({"event": type(progress).__name__, **asdict(progress)})
-            self._bells.ring(f"agent:{run_id}")
-
-        async def ask(question: Question) -> Reply:
-            live.question, live.answered = question, anyio.Event()
-            self._bells.ring(f"agent:{run_id}")
-            await live.answered.wait()
-            return live.replies.pop()
-
-        manners = Manners(mode=order.mode, asker=ask, is_interrupted=lambda: live.is_stop_asked)
-        async with equipped(self._settings, order.choice, builder, run_id, show, manners) as equipment:
+        self, run_id: str, order: AgentOrder, builder: Builder, live: LiveRun
+    ) -> AsyncIterator[Equipment]:
+        manners = Manners(mode=order.mode, asker=live.ask, is_interrupted=lambda: live.is_stop_asked)
+        async with equipped(self._settings, order.choice, builder, run_id, live.show, manners) as equipment:
             yield equipment
 
-
-async def _carry_out(run_id: str, order: AgentOrder, equipment: Equipment, change: Change | None) -> None:
-    if change is None:
-        await run(
-            order.assignment,
-            order.workspace,
-            equipment,
-            run_id=run_id,
-            budget=order.budget,
-            verify=order.verify,
-        )
-    else:
-        await resume(equipment, budget=order.budget, say=change.say)
+    def _new_life(self, run_id: str, life: int) -> LiveRun:
+        return LiveRun(life, ring=lambda: self._bells.ring(f"agent:{run_id}"))
 
 
 def _entries_in(folder: Path) -> list[Entry]:

@@ -8,7 +8,7 @@ from typing import Any
 from agent.approval import Mode
 from agent.budget import Budget
 from agent.entries import Began
-from agent.runner import Verify
+from agent.runner import Equipment, RunResult, Verify, resume, run
 from orchestrator.agent_run import ModelChoice
 
 ORDER_FILE = "order.json"
@@ -94,4 +94,20 @@ def order_of(began: Began) -> AgentOrder:
         mode=Mode.YES,
         verify=Verify(began.options.get("verify", Verify.CHANGED)),
         budget=began.budget,
+    )
+
+
+async def carry_out(
+    order: AgentOrder, equipment: Equipment, run_id: str, *, is_begun: bool, say: str | None = None
+) -> RunResult:
+    """Work on an order: from its beginning, or where its transcript ends, perhaps with a further word."""
+    if is_begun:
+        return await resume(equipment, budget=order.budget, say=say)
+    return await run(
+        order.assignment,
+        order.workspace,
+        equipment,
+        run_id=run_id,
+        budget=order.budget,
+        verify=order.verify,
     )

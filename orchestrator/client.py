@@ -121,6 +121,21 @@ class ApiClient:
         found: list[JsonObject] = answer["phones"]
         return found
 
+    async def begin_run(self, body: JsonObject) -> JsonObject:
+        """Begin a run of the service's agent; `body` is an `AgentRequest` of the API."""
+        return await self._send("POST", "/v1/runs", json=body)
+
+    async def agent_run(
+        self, run_id: str, wait_s: float = 0.0, past_question: str | None = None
+    ) -> JsonObject:
+        """Give a run as it is, at once or when it asks or ends within the time."""
+        past = {} if past_question is None else {"past_question": past_question}
+        return await self._read(f"/v1/runs/{quote(run_id, safe='')}", {"wait_s": wait_s, **past})
+
+    async def tell_run(self, run_id: str, verb: str, body: JsonObject) -> JsonObject:
+        """Answer, cancel or resume a run: the verbs of the API, with the body of each."""
+        return await self._send("POST", f"/v1/runs/{quote(run_id, safe='')}/{verb}", json=body)
+
     async def add_phone(self, address: str, pool: str | None, route: str | None) -> JsonObject:
         """Make a phone known to the service."""
         return await self._send("POST", "/v1/phones", json={"address": address, "pool": pool, "route": route})

@@ -1,4 +1,4 @@
-"""The MCP door: builds as tools for any agent that speaks the Model Context Protocol.
+"""The MCP door: builds and agent runs as tools for any agent that speaks the Model Context Protocol.
 
 Each tool is a few requests to the service's own HTTP API with the caller's own token, so an MCP
 client may do exactly what its token may do. A tool that waits tells of progress and hands back the
@@ -6,49 +6,26 @@ build's id before a usual client gives up; the build itself never depends on the
 """
 
 import time
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
 
-from builder_bridge.errors import WorkspaceFault
 from orchestrator.builder import choose_artifact, inspect_file, seconds_between
-from orchestrator.client import ApiClient, JsonObject, Refused
-from orchestrator.errors import ServiceFault
+from orchestrator.client import JsonObject, Refused
+from orchestrator.mcp_agent import AgentDoor
 from orchestrator.mcp_answers import BuildStatus, Inspection, LogMatches, LogPart, Phones
-
-STEP_S = 2.0
-MAX_WAIT_S = 600.0
-DEFAULT_WAIT_S = 50.0
-"""Below the minute after which common clients give up on a tool."""
+from orchestrator.mcp_calls import DEFAULT_WAIT_S, MAX_WAIT_S, STEP_S, Door, OpenDoor, TellingFaults
 
 INSTRUCTIONS = (
     "Builds Android projects with Gradle on a phone, offline. Call build_gradle_project with the folder of "
     "the project; read its digest first, and the log only where the digest is not enough. A build takes from "
     "ten seconds to many minutes; if the answer says that it is still running, call wait_build with its id. "
-    "The same content is never built twice: asking again gives the earlier answer at once."
+    "The same content is never built twice: asking again gives the earlier answer at once. "
+    "run_agent hands a whole task in a project to an agent of its own, which takes minutes and costs money."
 )
-
-
-class Door(Protocol):
-    """How a tool call reaches the service, and how a workspace named by a path gets there."""
-
-    @property
-    def client(self) -> ApiClient:
-        """A client of the service with the caller's token."""
-        ...
-
-    async def submit(self, path: str, wish: JsonObject) -> JsonObject:
-        """Ask for a build of the folder at a path."""
-        ...
-
-
-OpenDoor = Callable[["Context[Any, Any]"], AbstractAsyncContextManager[Door]]
 
 
 class BuildDoor:
@@ -156,24 +133,7 @@ class BuildDoor:
             return str((await door.client.digest(build_id))["text"])
 
     def _door(self, context: Context[Any, Any]) -> AbstractAsyncContextManager[Door]:
-        return _TellingFaults(self._open_door(context))
-
-
-class _TellingFaults:
-    """Lets a fault leave a tool as words for the model: what was wrong, and the next step."""
-
-    def __init__(self, door: AbstractAsyncContextManager[Door]) -> None:
-        self._door = door
-
-    async def __aenter__(self) -> Door:
-        return await self._door.__aenter__()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._door.__aexit__(kind, fault, trace)
-        if isinstance(fault, ServiceFault | WorkspaceFault):
-            raise ToolError(f"{fault} {fault.hint}".strip()) from fault
+        return TellingFaults(self._open_door(context))
 
 
 def make_mcp_server(open_door: OpenDoor, version: str) -> MCPServer[Any]:
@@ -181,7 +141,7 @@ def make_mcp_server(open_door: OpenDoor, version: str) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "pocketbuild", title="Pocketbuild", instructions=INSTRUCTIONS, version=version
     )
-    door = BuildDoor(open_door)
+    door, agents = BuildDoor(open_door), AgentDoor(open_door)
     for tool in (
         door.build_gradle_project,
         door.get_build,
@@ -191,6 +151,12 @@ def make_mcp_server(open_door: OpenDoor, version: str) -> MCPServer[Any]:
         door.search_build_log,
         door.list_phones,
         door.inspect_artifact,
+        agents.run_agent,
+        agents.get_agent_run,
+        agents.wait_agent_run,
+        agents.answer_approval,
+        agents.resume_agent_run,
+        agents.cancel_agent_run,
     ):
         server.add_tool(tool)
     server.resource("pocketbuild://builds/{build_id}/log", mime_type="text/plain")(door.read_log_resource)

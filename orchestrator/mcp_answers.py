@@ -47,3 +47,26 @@ class Inspection(BaseModel):
 
     path: str
     facts: dict[str, Any]
+
+
+class AgentQuestion(BaseModel):
+    """A call that an agent wants to make and a person has to allow; long arguments are cut."""
+
+    question_id: str
+    tool: str
+    summary: str
+    arguments: str
+
+
+class AgentRunStatus(BaseModel):
+    """A run of the service's agent as a tool answers it; `reason` is there once it has stopped."""
+
+    run_id: str
+    state: Literal["running", "asking", "interrupted", "stopped"]
+    doing: str | None = None
+    question: AgentQuestion | None = None
+    reason: str | None = None
+    detail: str | None = None
+    text: str | None = None
+    spent: dict[str, Any] | None = None
+    next_step: str = Field(description="What to do now.")

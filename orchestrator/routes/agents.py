@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.access import Permission
 from orchestrator.desk import need
-from orchestrator.errors import NotReady
-from orchestrator.routes.builds import IdempotencyKey
+from orchestrator.errors import BadRequest, NotReady
+from orchestrator.routes.builds import MAX_WAIT_S, IdempotencyKey
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
 from orchestrator.schema import AbsolutePath, Name, Text
 
@@ -64,7 +64,7 @@ class ResumeRequest(_Body):
 
 
 class AgentReply(_Body):
-    """A run as it is now; `question` is what it waits for a person to allow.
+    """A run as it is now; `question` is what it waits for a person to allow, `doing` what it is at.
 
     One that is `interrupted` was put down, or left by a service that ended, and can be gone on with.
     """
@@ -75,6 +75,7 @@ class AgentReply(_Body):
     workspace: str | None
     model: str | None
     question: dict[str, Any] | None
+    doing: str | None
     reason: str | None
     detail: str | None
     text: str | None
@@ -94,11 +95,15 @@ class TranscriptReply(_Body):
 
 
 class AnswerRequest(_Body):
-    """May the call run? `for_all` stands for all later calls of the tool; `reason` is for the model."""
+    """May the call run? `for_all` stands for all later calls of the tool; `reason` is for the model.
+
+    With `question_id` the answer counts for that question alone.
+    """
 
     is_allowed: bool = Field(examples=[True])
     for_all: bool = False
     reason: str = Field(default="", max_length=2000)
+    question_id: Text | None = Field(default=None, examples=["0-1"])
 
 
 @router.post("", status_code=201, responses={200: {"description": "The run that the key began before."}})
@@ -119,11 +124,11 @@ async def begin_run(
     from orchestrator.agent_run import ModelChoice
 
     need(principal, Permission.AGENT)
-    await to_thread.run_sync(service.intake.inside_roots, body.path)
+    workspace = await to_thread.run_sync(_folder, service, body.path)
     limits = service.stores.settings.agent.budget()
     order = AgentOrder(
         assignment=body.assignment,
-        workspace=Path(body.path),
+        workspace=workspace,
         choice=ModelChoice(provider=body.provider, model=body.model, effort=body.effort),
         mode=Mode(body.mode),
         verify=Verify(body.verify),
@@ -149,8 +154,8 @@ async def resume_run(
 
     need(principal, Permission.AGENT)
     desk = _desk(request)
-    workspace = (await to_thread.run_sync(desk.order, principal, run_id)).workspace
-    await to_thread.run_sync(service.intake.inside_roots, str(workspace))
+    order = await to_thread.run_sync(desk.order, principal, run_id)
+    await to_thread.run_sync(_folder, service, str(order.workspace))
     change = Change(
         say=body.say,
         mode=None if body.mode is None else Mode(body.mode),
@@ -171,10 +176,22 @@ async def list_runs(request: Request, principal: PrincipalDep) -> AgentList:
 
 
 @router.get("/{run_id}")
-async def get_run(run_id: str, request: Request, principal: PrincipalDep) -> AgentReply:
-    """Show a run."""
+async def get_run(
+    run_id: str,
+    request: Request,
+    principal: PrincipalDep,
+    wait_s: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0.0,
+    past_question: Annotated[str | None, Query(pattern=r"^\d{1,9}-\d{1,9}$")] = None,
+) -> AgentReply:
+    """Show a run; with `wait_s`, as soon as it asks or has ended.
+
+    With `past_question`, the id of an open question, as soon as that is open no longer.
+    """
     need(principal, Permission.READ)
-    return AgentReply(**_desk(request).describe(principal, run_id))
+    desk = _desk(request)
+    if wait_s:
+        await desk.wait(principal, run_id, wait_s, past_question)
+    return AgentReply(**desk.describe(principal, run_id))
 
 
 @router.get("/{run_id}/transcript")
@@ -205,7 +222,8 @@ async def answer_run(run_id: str, body: AnswerRequest, request: Request, princip
     from agent.approval import Reply
 
     need(principal, Permission.AGENT)
-    _desk(request).answer(principal, run_id, Reply(body.is_allowed, body.for_all, body.reason))
+    reply = Reply(body.is_allowed, body.for_all, body.reason)
+    _desk(request).answer(principal, run_id, reply, body.question_id)
     return Response(status_code=204)
 
 
@@ -217,6 +235,14 @@ async def cancel_run(
     need(principal, Permission.AGENT)
     _desk(request).stop(principal, run_id, at_once=at_once)
     return Response(status_code=204)
+
+
+def _folder(service: Service, path: str) -> Path:
+    """Give the real place of a workspace, where the service may work on it."""
+    folder = service.intake.inside_roots(path)
+    if not folder.is_dir():
+        raise BadRequest(f"{path} is no folder", code="no_workspace")
+    return folder
 
 
 def _own_limits(body: AgentRequest | ResumeRequest) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from agent.message import (
 )
 from agent.redact import Redactor
 from agent.standing import Standing
-from agent.transcript import FILE_NAME, Transcript, read_transcript
+from agent.transcript import FILE_NAME, Transcript, read_ends, read_transcript
 
 BEGAN = Began(
     "r1", "2026-11-30T12:00:00+00:00", "fix it", "/w", "scripted", "m", "openai-chat", Budget(turns=5)
@@ -132,3 +132,20 @@ def test_what_one_model_signed_does_not_go_to_another() -> None:
     again = [*entries, Resumed("", Budget(), "scripted", "n"), Added(UserMessage("go on")), Added(signed)]
     kept = Standing.replay([*again, Resumed("", Budget(), "scripted", "n")])
     assert kept.items[-1] == signed
+
+
+def test_both_ends_are_found_however_long_lines_are_and_whatever_is_torn(tmp_path: Path) -> None:
+    assert read_ends(tmp_path) == (None, None)
+    with Transcript(tmp_path, Redactor()) as transcript:
+        transcript.append(BEGAN)
+        assert read_ends(tmp_path) == (BEGAN, BEGAN)
+        for size_chars in (10, 63_000, 66_000, 200_000):
+            long = Added(UserMessage("x" * size_chars))
+            transcript.append(long)
+            assert read_ends(tmp_path) == (BEGAN, long)
+    file = tmp_path / FILE_NAME
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"entry": "add' + b"y" * 70_000)
+    assert read_ends(tmp_path) == (BEGAN, long)
+    file.write_bytes(whole[:20])
+    assert read_ends(tmp_path) == (None, None)

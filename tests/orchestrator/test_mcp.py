@@ -17,7 +17,8 @@ from tests.orchestrator.workspaces import make_workspace
 
 pytestmark = pytest.mark.anyio
 TOOLS = {"build_gradle_project", "get_build", "wait_build", "cancel_build", "read_build_log",
-         "search_build_log", "list_phones", "inspect_artifact"}  # fmt: skip
+         "search_build_log", "list_phones", "inspect_artifact", "run_agent", "get_agent_run",
+         "wait_agent_run", "answer_approval", "resume_agent_run", "cancel_agent_run"}  # fmt: skip
 
 
 @asynccontextmanager
