@@ -97,16 +97,24 @@ async def test_a_build_comes_back_with_its_log_and_its_artifact(
     assert content_on_phone(fake_box, route, workspace, tmp_path) == before == scan(workspace).fingerprint
 
 
+def held_workspace(box: Box, route: str, run_id: RunId, root: Path) -> tuple[Path, Path]:
+    """Make a workspace whose build goes on until a file appears; give both."""
+    go = f"go-{run_id}"
+    run = f"until [ -f $HOME/{go} ]; do sleep 0.05; done"
+    return make_workspace(root, lines=3, run=run), files_of(box, route) / "home" / go
+
+
 @pytest.mark.parametrize("route", ROUTES)
 async def test_submitting_again_finds_the_run_and_builds_once(
     fake_box: Box, new_run: NewRun, tmp_path: Path, route: str
 ) -> None:
-    workspace = make_workspace(tmp_path / "workspace", lines=5, pause=0.1)
     run_id = new_run()
+    workspace, go = held_workspace(fake_box, route, run_id, tmp_path / "workspace")
     async with bridge_to(fake_box, route, tmp_path) as bridge:
         first = await bridge.submit(run_id, BuildSpec(), scan(workspace))
         assert isinstance(first, RunIdentity)
         assert await bridge.submit(run_id, BuildSpec(), scan(workspace)) == first
+        go.touch()
         await bridge.result(run_id)
         assert await bridge.submit(run_id, BuildSpec(), scan(workspace)) is BuildState.DONE
     assert starts_of(fake_box, route).count(run_id) == 1
@@ -115,12 +123,14 @@ async def test_submitting_again_finds_the_run_and_builds_once(
 async def test_two_hosts_that_submit_the_same_run_at_once_build_once(
     fake_box: Box, new_run: NewRun, tmp_path: Path
 ) -> None:
-    workspace = make_workspace(tmp_path / "workspace", lines=3, pause=0.1)
     run_id, identities = new_run(), []
+    workspace, go = held_workspace(fake_box, "run_as", run_id, tmp_path / "workspace")
 
     async def submit(number: int) -> None:
         async with bridge_to(fake_box, "run_as", tmp_path / str(number)) as bridge:
             identities.append(await bridge.submit(run_id, BuildSpec(), scan(workspace)))
+            if len(identities) == 3:
+                go.touch()
             await bridge.result(run_id)
 
     async with anyio.create_task_group() as tasks:
@@ -147,7 +157,7 @@ async def test_one_id_with_other_content_is_a_conflict(
 async def test_another_run_waits_its_turn_by_a_named_fault(
     fake_box: Box, new_run: NewRun, tmp_path: Path
 ) -> None:
-    workspace = make_workspace(tmp_path / "workspace", lines=100, pause=0.1)
+    workspace = make_workspace(tmp_path / "workspace", lines=1, run="sleep 600")
     first, second = new_run(), new_run()
     async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
         await bridge.submit(first, BuildSpec(), scan(workspace))
@@ -416,7 +426,7 @@ async def test_cancel_ends_gradle_and_what_it_started(fake_box: Box, new_run: Ne
         result = await bridge.result(run_id)
         assert (result.state, result.cause) == (BuildState.CANCELLED, "deadline")
         assert (await bridge.cancel(run_id)).state is BuildState.CANCELLED
-    assert not living_processes(fake_box, run_id)
+    await anyio.to_thread.run_sync(await_none, living_processes, fake_box, run_id)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -431,16 +441,21 @@ async def test_a_follower_that_goes_away_leaves_no_process_on_the_phone(
             async for event in events:
                 if isinstance(event, LogChunk):
                     break
-        await anyio.to_thread.run_sync(await_no_reader, fake_box, run_id)
+        await anyio.to_thread.run_sync(await_none, readers_about, fake_box, run_id)
         await bridge.cancel(run_id)
 
 
-def await_no_reader(box: Box, run_id: str) -> None:
-    """Wait until no process reads the run's log, or fail after five seconds."""
-    until = time.monotonic() + 5
-    while any("log" in words for words in processes_about(box, run_id)):
-        assert time.monotonic() < until, processes_about(box, run_id)
+def await_none(find: Callable[[Box, str], list[str]], box: Box, run_id: str) -> None:
+    """Wait until no such process is left, or fail after a minute: who was killed is there for moments."""
+    until = time.monotonic() + 60
+    while left := find(box, run_id):
+        assert time.monotonic() < until, left
         time.sleep(0.05)
+
+
+def readers_about(box: Box, run_id: str) -> list[str]:
+    """Give the processes of the box that read the run's log."""
+    return [" ".join(words) for words in processes_about(box, run_id) if "log" in words]
 
 
 def processes_about(box: Box, run_id: str) -> list[list[str]]:
@@ -468,7 +483,7 @@ def living_processes(box: Box, run_id: str) -> list[str]:
 async def test_the_phone_ends_a_run_at_its_deadline_without_its_host(
     fake_box: Box, new_run: NewRun, tmp_path: Path
 ) -> None:
-    workspace = make_workspace(tmp_path / "workspace", lines=1, run="sleep 60")
+    workspace = make_workspace(tmp_path / "workspace", lines=1, run="sleep 600")
     async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
         result = (await build(bridge, new_run(), workspace, BuildSpec(deadline_s=1))).result
     assert (result.state, result.cause) == (BuildState.CANCELLED, "deadline")
@@ -560,6 +575,13 @@ async def test_runs_are_listed_and_cleaned_up(fake_box: Box, new_run: NewRun, tm
         assert (await build(bridge, new_run(), workspace)).result.facts["upload"] == "archive"
 
 
-def test_files_of_runs_belong_to_the_builder_alone(fake_box: Box) -> None:
+async def test_files_of_runs_belong_to_the_builder_alone(
+    fake_box: Box, new_run: NewRun, tmp_path: Path
+) -> None:
+    workspace, run_id = make_workspace(tmp_path / "workspace"), new_run()
+    async with bridge_to(fake_box, "run_as", tmp_path) as bridge:
+        await build(bridge, run_id, workspace)
     runs = files_of(fake_box, "run_as") / "pocketbuild/runs"
-    assert [path for path in runs.rglob("*") if path.stat().st_mode & 0o077] == []
+    made = [runs, *(runs / run_id).rglob("*")]
+    assert len(made) > 5
+    assert [path for path in made if path.stat().st_mode & 0o077] == []
