@@ -1,11 +1,14 @@
 """Boxes for tests: one of each kind for a worker's session, and as many more as a test asks for.
 
 Names hold the worker's process id, so any number of sessions run side by side; what a killed
-session left behind is removed by the next. A test that uses one of these bears the mark `box`.
+session left behind is removed by the next. They hold a word of chance, too: in a new container the
+same process ids come again, and the files of an earlier box are none of ours. A test that uses one
+of these bears the mark `box`.
 """
 
 import itertools
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,6 +19,7 @@ from builder_bridge.box.host import missing_from_host
 
 BoxFactory = Callable[..., Box]
 _numbers = itertools.count()
+_WORD = secrets.token_hex(3)
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +48,7 @@ def box_factory() -> Iterator[BoxFactory]:
         kill_children: bool = False,
         mtu_1500: bool = False,
     ) -> Box:
-        names.append(_unique_name())
+        names.append(unique_name())
         return start(
             kind,
             names[-1],
@@ -74,15 +78,16 @@ def require_box() -> None:
 def _session_box(kind: Kind) -> Iterator[Box]:
     require_box()
     _remove_what_killed_sessions_left()
-    name = _unique_name()
+    name = unique_name()
     try:
         yield start(kind, name, progress=print)
     finally:
         remove(name)
 
 
-def _unique_name() -> str:
-    return f"test-{os.getpid()}-{next(_numbers)}"
+def unique_name() -> str:
+    """Name a box that no other session has, or had before it was killed."""
+    return f"test-{os.getpid()}-{_WORD}-{next(_numbers)}"
 
 
 def _remove_what_killed_sessions_left() -> None:

@@ -1,6 +1,5 @@
 """A seeded part of the chaos table; `scripts/bench chaos` runs all of it and 200 random builds."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ import anyio
 import pytest
 
 from builder_bridge.box import Box, Kind, find, remove, start
-from tests.box.fixtures import require_box
+from tests.box.fixtures import require_box, unique_name
 from tests.fake_prefix import lay_fake_prefix
 from tests.handoff_chaos import Cell, run_cell, run_random
 
@@ -48,7 +47,7 @@ def killing_box() -> Iterator[Box]:
 
 def box_of_its_own(*, kill_children: bool) -> Iterator[Box]:
     require_box()
-    name = f"test-{os.getpid()}-faults-{int(kill_children)}"
+    name = unique_name()
     try:
         box = start(Kind.TINY, name, kill_children=kill_children)
         lay_fake_prefix(box)
