@@ -17,8 +17,10 @@ has no content. `wrong` are cases after which a call would run that the model ne
 
 import argparse
 import json
+import logging
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -92,6 +94,8 @@ def main() -> None:
     if args.python:
         rest = ["--list", args.list] if args.list else []
         sys.exit(subprocess.run([args.python, __file__, *rest], check=False).returncode)
+    logging.disable()
+    warnings.simplefilter("ignore")
     cases = [json.loads(path.read_text()) for path in sorted(CASES.glob("*.json"))]
     print(f"{'peer':<24}{'dialect':<18}{'cases':>6}{'calls':>7}{'all':>6}{'wrong':>7}")
     for name, (read, package, dialects) in PEERS.items():
