@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from builder_bridge.box.host import cache_folder, locked
-from builder_bridge.box.network import free_loopback_port
+from tests.ports import port_to_listen_on
 
 ADBUTILS = "adbutils==2.12.0"
 """Its wheel for Linux carries adb 36.0.0."""
@@ -62,6 +62,6 @@ def adbutils_folder() -> Path:
 
 def start_server(program: Path, home: Path) -> RealAdb:
     """Start an adb server on a free port; end it with `kill-server` of the client that is given."""
-    adb = RealAdb(program, free_loopback_port(), home)
+    adb = RealAdb(program, port_to_listen_on(), home)
     adb("start-server")
     return adb

@@ -7,7 +7,6 @@ what the agent has to cope with. Skipped only where the proxy is not installed (
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -31,6 +30,7 @@ from agent.scripted.conversation import ExpectedResult
 from agent.transcript import Transcript
 from agent.turn import TurnTaker, request_for
 from tests.fakes_provider import FAULT, FolderBuilder, Watcher, make_workspace
+from tests.ports import port_to_listen_on
 
 PROXY = shutil.which(
     "litellm", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -77,9 +77,7 @@ litellm_settings: {{telemetry: false}}
 @asynccontextmanager
 async def proxy(server: ScriptedProvider, folder: Path) -> AsyncIterator[str]:
     """Run the proxy in front of a scripted provider, and give its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port_to_listen_on()
     config = folder / "litellm.yaml"
     config.write_text(CONFIG.format(base_url=server.base_url, key=KEY))
     command = [str(PROXY), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]

@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.ports import port_to_listen_on
 
 USER = "postgres"
 
@@ -54,17 +55,15 @@ def cluster() -> Iterator[Cluster]:
     programs = binaries()
     assert programs is not None
     folder = Path(tempfile.mkdtemp(prefix="pocketbuild-pg-"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     if os.geteuid() == 0:
         shutil.chown(folder, USER, USER)
-    made = Cluster(folder, programs, port)
+    made = Cluster(folder, programs, port_to_listen_on())
     initdb = [str(programs / "initdb"), "-D", str(folder / "data"), "-U", USER, "-A", "trust", "-N"]
     subprocess.run([*as_user(), *initdb], check=True, stdout=subprocess.DEVNULL)
     made.start()
     try:
         yield made
     finally:
-        made.stop()
+        with suppress(subprocess.CalledProcessError):  # a test may have stopped it
+            made.stop()
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,6 +1,5 @@
 """Two hosts on one Postgres, two phones each."""
 
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -17,6 +16,7 @@ from tests.orchestrator.fakes import starts_of
 from tests.orchestrator.postgres import Cluster, binaries, cluster
 from tests.orchestrator.processes import kill, start_service
 from tests.orchestrator.workspaces import make_workspace
+from tests.ports import port_to_listen_on
 
 pytestmark = [
     pytest.mark.skipif(binaries() is None, reason="PostgreSQL is not installed"),
@@ -35,7 +35,7 @@ class LabOfTwo:
     ports: dict[str, int] = field(default_factory=dict)
 
     def start(self, host: str) -> None:
-        port = self.ports.setdefault(host, free_port())
+        port = self.ports.setdefault(host, port_to_listen_on())
         lab = {"host_id": host, "url": f"http://127.0.0.1:{port}", "lost_host": self.policy}
         self.processes[host], self.urls[host] = start_service(
             self.folder / host,
@@ -75,13 +75,6 @@ class LabOfTwo:
 
     def outcomes(self, via: str, ids: list[str]) -> Counter[str]:
         return Counter(self.build(via, each)["outcome"] or self.build(via, each)["state"] for each in ids)
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def wait_for(condition: Callable[[], bool], at_most_s: float = 300.0) -> None:

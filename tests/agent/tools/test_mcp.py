@@ -1,6 +1,5 @@
 """Tools of MCP servers: found, called, bounded, and never called twice over a kill."""
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from agent.message import JsonObject, ToolCall
 from agent.tools.mcp import mcp_tools, tool_name
 from agent.tools.tool import AnyTool, CallContext, Effect, Output
 from tests.fakes_provider import Watcher
+from tests.ports import port_to_listen_on
 
 pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).with_name("mcp_server.py")
@@ -51,9 +51,7 @@ async def test_a_server_over_stdio() -> None:
 
 
 async def test_a_server_over_streamable_http() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = port_to_listen_on()
     async with await anyio.open_process(
         [sys.executable, str(SERVER), str(port)], stderr=subprocess.DEVNULL
     ) as process:

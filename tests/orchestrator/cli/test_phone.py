@@ -10,10 +10,10 @@ from pathlib import Path
 import anyio.from_thread
 import pytest
 
-from builder_bridge.box.network import free_loopback_port
 from tests.box.fixtures import BoxFactory
 from tests.fake_prefix import lay_fake_prefix
 from tests.fakes_adb import FakePhone, open_phone
+from tests.ports import port_to_listen_on
 
 Pocketbuild = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -35,7 +35,7 @@ def pocketbuild(tmp_path: Path) -> Pocketbuild:
     environment |= {
         "HOME": str(tmp_path),
         "XDG_STATE_HOME": str(tmp_path / "state"),
-        "ANDROID_ADB_SERVER_PORT": str(free_loopback_port()),
+        "ANDROID_ADB_SERVER_PORT": str(port_to_listen_on()),
         "PATH": "/nonexistent",
     }
 
@@ -112,7 +112,7 @@ def test_info_tells_what_the_phone_is(phone: FakePhone, pocketbuild: Pocketbuild
 
 
 def test_a_phone_out_of_reach_is_told_with_the_next_step(pocketbuild: Pocketbuild) -> None:
-    port = free_loopback_port()
+    port = port_to_listen_on()
     plain = pocketbuild("info", f"127.0.0.1:{port}")
     assert plain.returncode == 4
     assert "no adbd listens there" in plain.stderr

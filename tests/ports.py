@@ -1,0 +1,21 @@
+"""Ports for programs that are told where to listen before they do."""
+
+import random
+import socket
+
+_chance = random.SystemRandom()
+
+
+def port_to_listen_on() -> int:
+    """Give a TCP port of 127.0.0.1 that nobody holds, and that nobody is given by chance meanwhile.
+
+    It lies below those that the kernel hands to who asks for any, be it to listen or to connect.
+    """
+    while True:
+        port = _chance.randrange(15_000, 30_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
