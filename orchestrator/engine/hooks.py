@@ -12,6 +12,7 @@ import json
 import socket
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -68,7 +69,7 @@ class HookSender:
             while True:
                 rung = ring.listen()
                 for due in await outlast_outages(self._due):
-                    await self._tell(http, due)
+                    await outlast_outages(partial(self._tell, http, due))
                 await bell.wait(rung, LOOK_S)
 
     async def _due(self) -> list[Due]:
@@ -94,7 +95,7 @@ class HookSender:
             headers = {"content-type": "application/json", **self._signed(due.id, body)}
             answer = await _post(http, due.url, address, body, headers)
             failure = None if answer.is_success else f"status {answer.status_code}"
-        except (httpx.HTTPError, OSError, PrivateAddress, ValueError) as fault:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, PrivateAddress, ValueError) as fault:
             failure = f"{type(fault).__name__}: {fault}"
         if failure is None:
             await self._note(due, done_s=time.time(), failure=None)

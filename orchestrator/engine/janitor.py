@@ -10,6 +10,7 @@ import sqlalchemy as sa
 import structlog
 from anyio import to_thread
 from dbos import DBOS
+from obstore.exceptions import BaseError as StoreError
 
 from orchestrator.engine import ending, lease, retention
 from orchestrator.engine.outage import outlast_outages
@@ -81,7 +82,11 @@ class Janitor:
     async def _sweep(self) -> None:
         while True:
             await anyio.sleep(self._stores.settings.retention.every_s)
-            await outlast_outages(lambda: retention.sweep(self._resources, dry_run=False))
+            try:
+                await outlast_outages(lambda: retention.sweep(self._resources, dry_run=False))
+            except (OSError, StoreError) as fault:
+                # A disk or an object store that fails now keeps no build from being built.
+                log.warning("retention.failed", fault=str(fault)[:300])
 
 
 def give_up_lost_hosts(connection: sa.Connection, lab: Lab, now_s: float) -> list[str]:

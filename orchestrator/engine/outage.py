@@ -5,6 +5,7 @@ from typing import TypeVar
 
 import anyio
 import structlog
+from obstore.exceptions import BaseError as StoreError
 from sqlalchemy.exc import DBAPIError
 
 log = structlog.get_logger(__name__)
@@ -23,7 +24,7 @@ async def outlast_outages(duty: Callable[[], Awaitable[T]]) -> T:
 
 
 def is_outage(fault: BaseException) -> bool:
-    """Say whether a fault, or all of a group, comes from the database or a disk and so may pass."""
+    """Say whether a fault, or all of a group, comes from database, disk or object store and so may pass."""
     if isinstance(fault, BaseExceptionGroup):
         return all(is_outage(each) for each in fault.exceptions)
-    return isinstance(fault, DBAPIError | OSError)
+    return isinstance(fault, DBAPIError | StoreError | OSError)

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
@@ -160,10 +161,6 @@ class WorkspaceStore:
         """Say whether a workspace is kept."""
         return self._tree(fingerprint).exists()
 
-    def size_bytes(self) -> int:
-        """Say how much all blobs take."""
-        return sum(path.stat().st_size for path in self._blobs.rglob("*") if path.is_file())
-
     def remove(self, fingerprint: str) -> None:
         """Forget a workspace; blobs that no other one shares go with `remove_unused_blobs`."""
         shutil.rmtree(self._tree(fingerprint), ignore_errors=True)
@@ -186,16 +183,13 @@ class WorkspaceStore:
 
     def fingerprints(self) -> list[tuple[str, float]]:
         """Give each kept workspace with the time it was last used."""
-        return [(path.name, path.stat().st_mtime) for path in self._trees.iterdir()]
+        return [(path.name, status.st_mtime) for path, status in _with_status(self._trees.iterdir())]
 
     def remove_unused_blobs(self, idle_s: float, *, dry_run: bool) -> int:
         """Delete blobs that no tree holds and nobody touched for so long; give the bytes they take."""
         freed, before = 0, time.time() - idle_s
-        for path in self._blobs.rglob("*"):
-            if not path.is_file():
-                continue
-            status = path.stat()
-            if status.st_nlink == 1 and status.st_mtime < before:
+        for path, status in _with_status(self._blobs.rglob("*")):
+            if stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_mtime < before:
                 freed += status.st_size
                 if not dry_run:
                     path.unlink(missing_ok=True)
@@ -206,11 +200,11 @@ class WorkspaceStore:
     def sweep_incoming(self, idle_s: float) -> None:
         """Delete what a killed process left half received, and digests that were not added to for long."""
         before = time.time() - idle_s
-        for path in self._incoming.iterdir():
-            if path.stat().st_mtime < before:
+        for path, status in _with_status(self._incoming.iterdir()):
+            if status.st_mtime < before:
                 shutil.rmtree(path, ignore_errors=True)
-        for path in self._hashes.iterdir():
-            if path.stat().st_mtime < before - HASHES_IDLE_S:
+        for path, status in _with_status(self._hashes.iterdir()):
+            if status.st_mtime < before - HASHES_IDLE_S:
                 path.unlink(missing_ok=True)
 
     def _plant(self, snapshot: Snapshot) -> None:
@@ -251,6 +245,16 @@ class WorkspaceStore:
 
     def _tree(self, fingerprint: str) -> Path:
         return self._trees / fingerprint
+
+
+def _with_status(paths: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:
+    """Give each path with its status; uploads and other sweeps take some away meanwhile."""
+    for path in paths:
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        yield path, status
 
 
 def place_of(owner: str, name: str) -> str:
