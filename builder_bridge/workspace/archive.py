@@ -6,9 +6,11 @@ file that changed without changing its size still gets another time.
 """
 
 import hashlib
+import lzma
 import os
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -114,6 +116,10 @@ class UnpackLimits:
 
 
 _DEFAULT_LIMITS = UnpackLimits()
+_UNREADABLE = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError, ValueError, RuntimeError,
+    OSError,
+)  # fmt: skip
 
 
 def unpack(archive: Path, destination: Path, limits: UnpackLimits = _DEFAULT_LIMITS) -> int:
@@ -134,7 +140,7 @@ def unpack(archive: Path, destination: Path, limits: UnpackLimits = _DEFAULT_LIM
                 _unpack_entry(source, info, destination, folders)
             _check_links(destination)
             return len(infos)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, RuntimeError, OSError) as error:
+    except _UNREADABLE as error:
         raise WorkspaceFault(f"cannot unpack {archive.name}: {error}") from error
 
 

@@ -6,9 +6,12 @@ is Gradle's only where a build script lies beside it, so a Java package of that 
 A `.pocketbuildignore` in any folder adds patterns with gitignore's meaning, negation included.
 """
 
+import re
 from dataclasses import dataclass
 
 import pathspec
+
+from builder_bridge.errors import WorkspaceFault
 
 IGNORE_FILE = ".pocketbuildignore"
 
@@ -66,8 +69,15 @@ class IgnoreRules:
             self.add("", "\n".join(rules.patterns))
 
     def add(self, folder: str, text: str) -> None:
-        """Take in the ignore file of a folder ("" for the workspace itself)."""
-        spec = pathspec.GitIgnoreSpec.from_lines(text.splitlines())
+        """Take in the ignore file of a folder ("" for the workspace itself).
+
+        Raises `WorkspaceFault` that names a pattern which is none.
+        """
+        lines = text.splitlines()
+        try:
+            spec = pathspec.GitIgnoreSpec.from_lines(lines)
+        except (ValueError, re.error) as error:
+            raise _named_fault(folder, lines) from error
         self._specs.append((folder + "/" if folder else "", spec))
 
     def reason(self, path: str, *, is_folder: bool, siblings: frozenset[str]) -> str | None:
@@ -95,3 +105,20 @@ class IgnoreRules:
                 if found is not None:
                     return found
         return None
+
+
+def _named_fault(folder: str, lines: list[str]) -> WorkspaceFault:
+    number = next(number for number in range(1, len(lines) + 1) if not _is_read(lines[number - 1]))
+    place = f"{folder}/{IGNORE_FILE}" if folder else IGNORE_FILE
+    return WorkspaceFault(
+        f"line {number} of {place} is no pattern: {lines[number - 1]!r}",
+        hint="Patterns are those of gitignore; mend or remove the line.",
+    )
+
+
+def _is_read(line: str) -> bool:
+    try:
+        pathspec.GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True

@@ -3,7 +3,7 @@
 import re
 
 HOST_KEYS = ("sdk.dir", "ndk.dir", "cmake.dir", "android.dir")
-_HOST_LINE = re.compile(rb"^[ \t\f]*(sdk\.dir|ndk\.dir|cmake\.dir|android\.dir)[ \t\f]*[=: \t]")
+_HOST_LINE = re.compile(rf"^[ \t\f]*({'|'.join(map(re.escape, HOST_KEYS))})[ \t\f]*[=: \t]".encode())
 
 
 def without_host_folders(content: bytes) -> bytes:

@@ -166,6 +166,18 @@ def test_an_archive_over_the_limits_is_refused(tmp_path: Path, limits: UnpackLim
         unpack(archive, tmp_path / "out", limits)
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_content_that_no_longer_unpacks_is_refused_whatever_packed_it(tmp_path: Path, method: int) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", method) as out:
+        out.writestr("x", bytes(number * number % 251 for number in range(4000)))
+    content = bytearray(archive.read_bytes())
+    content[60:90] = b"\xff" * 30
+    archive.write_bytes(content)
+    with pytest.raises(WorkspaceFault, match=r"cannot unpack a\.zip"):
+        unpack(archive, tmp_path / "out")
+
+
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_damaged_archives_are_refused_with_a_named_fault_or_give_files_inside(

@@ -59,6 +59,15 @@ def test_an_ignore_file_adds_patterns_and_takes_back_built_in_ones(tmp_path: Pat
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("line", ["!", "odd\\", "[z-a]x"])
+def test_a_pattern_that_is_none_is_named_by_file_and_line(tmp_path: Path, line: str) -> None:
+    make(tmp_path, "sub/a.txt")
+    (tmp_path / "sub/.pocketbuildignore").write_text(f"*.log\n{line}\n")
+    with pytest.raises(WorkspaceFault) as caught:
+        scan(tmp_path)
+    assert str(caught.value) == f"line 2 of sub/.pocketbuildignore is no pattern: {line!r}"
+
+
 def test_modes_keep_the_bit_for_running_and_nothing_else(tmp_path: Path) -> None:
     make(tmp_path, "gradlew", "a.txt")
     (tmp_path / "gradlew").chmod(0o4777)
