@@ -25,7 +25,7 @@ from orchestrator.store import tokens
 from orchestrator.store.database import Database
 
 LOCAL_OWNER = "local"
-OPEN_PATHS = frozenset({"/", "/healthz", "/readyz"})
+OPEN_PATHS = frozenset({"/", "/docs", "/healthz", "/readyz"})
 OPEN_BELOW = ("/builds/", "/static/")
 """The frames of pages, which hold no data: their scripts ask the API, where this check stands."""
 MAX_REQUEST_ID_CHARS = 64

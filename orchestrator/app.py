@@ -63,6 +63,9 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         version=VERSION,
         summary="Build Android projects on phones, offline.",
         lifespan=lifespan,
+        # What the framework would serve here loads its script and style from elsewhere.
+        docs_url=None,
+        redoc_url=None,
         telemetry=OFF if telemetry is None else telemetry.config,
         generate_unique_id_function=lambda route: route.name,
     )

@@ -1,4 +1,4 @@
-"""Pages for people: the builds and phones of the service, and one build with its log.
+"""Pages for people: the builds and phones of the service, one build with its log, and the API.
 
 They are frames without data, the same for everybody and so open to everybody: what they show, their
 scripts ask of the API, where the one access check stands. Nothing is drawn by the server and nothing
@@ -38,6 +38,12 @@ router = APIRouter(include_in_schema=False)
 def show_builds() -> Response:
     """Give the page that lists phones and builds."""
     return _file("index.html")
+
+
+@router.get("/docs")
+def show_api() -> Response:
+    """Give the page that tells of the API; its script reads `/openapi.json`."""
+    return _file("docs.html")
 
 
 @router.get(BUILD_PAGES + "{build_id}")

@@ -26,6 +26,7 @@ export async function ask(path, options = {}) {
   }
 }
 
+export const hasToken = () => sessionStorage.getItem(KEY) !== null;
 export const get = async (path) => (await ask(path)).json();
 export const post = async (path) => (await ask(path, { method: "POST" })).json();
 

@@ -38,7 +38,7 @@ async def token_for(running: Running, owner: str, scopes: list[str], **values: A
 
 async def test_a_service_that_wants_a_token_answers_nobody_without_one(start: Start) -> None:
     async with start(require_token=True) as running:
-        for path in ("/v1/builds", "/v1/phones", "/openapi.json", "/docs", "/mcp", "/metrics", "/nowhere"):
+        for path in ("/v1/builds", "/v1/phones", "/openapi.json", "/mcp", "/metrics", "/nowhere"):
             answer = await running.http.get(path)
             assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated"), path
             assert answer.headers["www-authenticate"] == "Bearer"

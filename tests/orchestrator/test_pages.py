@@ -1,6 +1,8 @@
 """The pages in a real browser, over a running service with fake phones."""
 
+import json
 import re
+import shlex
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -178,8 +180,52 @@ async def test_a_service_that_wants_a_token_asks_the_person_and_shows_only_what_
         await expect(page.locator("#badge")).to_have_text("succeeded")
 
 
+@needs_browser
+async def test_the_api_is_searched_opened_and_copied_as_a_command_that_works(
+    start: Start, projects: Path
+) -> None:
+    async with start("p1") as running, browsing() as page:
+        document = (await running.http.get("/openapi.json")).json()
+        count = sum(len(methods) for methods in document["paths"].values())
+        await page.goto(f"{running.url}/docs")
+        await expect(page.locator(".operation")).to_have_count(count)
+        await page.fill("#find", "POST retry")
+        await expect(page.locator(".operation:visible")).to_have_count(1)
+        await page.fill("#find", "list_builds")
+        await page.click("#list_builds > summary")
+        opened = page.locator("#list_builds")
+        for told in ("outcome", '"succeeded" | "failed"', "1…200, by default 50", '"is_cancel_asked": false'):
+            await expect(opened).to_contain_text(told)
+        await expect(opened.locator(".copied pre")).to_have_text(f"curl '{running.url}/v1/builds'")
+        await page.goto(f"{running.url}/docs#create_build")
+        body = page.locator("#create_build")
+        await expect(body).to_contain_text("assembleDebug")
+        command = shlex.split(await body.locator(".copied pre").inner_text())
+        sent = json.loads(command[command.index("-d") + 1])
+        assert sent == document["components"]["schemas"]["BuildRequest"]["examples"][0]
+        assert command[:4] == ["curl", "-X", "POST", f"{running.url}/v1/builds"]
+        for each in await page.locator(".operation").all():
+            await each.evaluate("box => { box.open = true }")
+        await expect(page.locator(".operation[open] .copied pre")).to_have_count(count)
+        assert "undefined" not in await page.locator("main").inner_text()
+
+
+@needs_browser
+async def test_no_page_asks_any_other_host(start: Start, projects: Path) -> None:
+    async with start("p1") as running, browsing() as page:
+        build_id = await build(running, make_workspace(projects / "hello"))
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        for path in ("/", "/docs", f"/builds/{build_id}"):
+            await page.goto(running.url + path)
+            await expect(page.locator("body[data-ready], body[data-ended]")).to_be_attached()
+        assert [url for url in asked if not url.startswith(f"{running.url}/")] == []
+        assert len(asked) > 10
+
+
 async def test_frames_hold_no_data_need_no_token_and_load_nothing_from_elsewhere(start: Start) -> None:
-    paths = ["/", "/builds/anything", *(f"/static/{name}" for name in ("build.js", "page.css", "icon.svg"))]
+    names = ("build.js", "docs.js", "schema.js", "page.css", "icon.svg")
+    paths = ["/", "/docs", "/builds/anything", *(f"/static/{name}" for name in names)]
     async with start(require_token=True) as running:
         for path in paths:
             answer = await running.http.get(path)
