@@ -2,6 +2,8 @@
 
 import random
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 _chance = random.SystemRandom()
 
@@ -19,3 +21,11 @@ def port_to_listen_on() -> int:
             except OSError:
                 continue
         return port
+
+
+@contextmanager
+def port_where_nobody_listens() -> Iterator[int]:
+    """Hold a TCP port of 127.0.0.1 that refuses connections, and that nobody else gets meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]

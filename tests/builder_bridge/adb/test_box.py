@@ -207,13 +207,14 @@ async def test_the_end_of_adbd_is_noticed_at_once_and_the_same_phone_found_again
     box_factory: BoxFactory,
 ) -> None:
     box = await anyio.to_thread.run_sync(box_factory)
-    async with connect(box.serial) as adb:
+    # Pings are so far apart that none of them can be what notices.
+    async with connect(box.serial, ping_interval_s=3600.0) as adb:
         identity = identity_of(adb)
         async with shell.spawn(adb, "echo started; sleep 1000") as process:
             output = aiter(process)
             await anext(output)
             await anyio.to_thread.run_sync(restart_adbd, box.name)
-            with pytest.raises(PhoneLost), anyio.fail_after(2):
+            with pytest.raises(PhoneLost), anyio.fail_after(60):
                 await anext(output)
     async with connect_again(partial(connect, box.serial), identity) as adb:
         assert (await shell.run(adb, "echo back")).stdout == b"back\n"
@@ -262,7 +263,7 @@ async def test_wireless_debugging_lets_in_only_a_paired_key(
 
 
 async def test_our_protocol_runs_over_adb_shells_transport_too(tiny_box: Box, folder: PurePosixPath) -> None:
-    wire = await open_blocking(TcpTransport(tiny_box.host, tiny_box.port), "adb-shell", 5)
+    wire = await open_blocking(TcpTransport(tiny_box.host, tiny_box.port), "adb-shell", 60)
     sent = os.urandom(3 << 20)
     async with connect_over(wire, ()) as adb:
         await sync.push(adb, sent, folder / "file")
@@ -276,7 +277,7 @@ async def test_adb_shell_reads_what_we_wrote_and_we_what_it_wrote(
     ours.write_bytes(os.urandom(300_000))
 
     def with_adb_shell() -> None:
-        device = AdbDeviceTcp(tiny_box.host, tiny_box.port)
+        device = AdbDeviceTcp(tiny_box.host, tiny_box.port, default_transport_timeout_s=120)
         device.connect()
         device.pull(f"{folder}/ours", str(theirs))
         device.push(str(ours), f"{folder}/theirs")

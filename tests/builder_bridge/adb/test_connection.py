@@ -23,8 +23,11 @@ from builder_bridge.errors import (
 )
 from tests.chaos import Faults, open_chaos
 from tests.fakes_adb import ANDROID_9, FakePhone, open_peer, open_phone, packet
+from tests.ports import port_where_nobody_listens
 
 pytestmark = pytest.mark.anyio
+NEVER_S = 3600.0
+"""Pings so far apart that none of them can be what noticed something."""
 
 
 async def count_to_the_end(adb: AdbConnection) -> int:
@@ -40,13 +43,13 @@ async def test_a_cut_is_noticed_at_once_and_says_that_something_may_have_run(wit
     async with (
         open_phone() as phone,
         open_chaos("127.0.0.1", phone.port) as chaos,
-        connect(chaos.address, keys=()) as adb,
+        connect(chaos.address, keys=(), ping_interval_s=NEVER_S) as adb,
     ):
         async with shell.spawn(adb, "echo started; sleep 1000") as process:
             output = aiter(process)
             assert await anext(output) == (shell.Stream.STDOUT, b"started\n")
             chaos.cut(with_fin=with_fin)
-            with pytest.raises(PhoneLost) as lost, anyio.fail_after(1):
+            with pytest.raises(PhoneLost) as lost, anyio.fail_after(60):
                 await anext(output)
         assert lost.value.may_have_run
         assert lost.value.serial == "FAKE0001"
@@ -84,7 +87,7 @@ async def test_a_vanished_phone_is_found_by_three_missed_pings() -> None:
         connect(chaos.address, keys=(), ping_interval_s=0.05) as adb,
     ):
         chaos.go_silent()
-        with pytest.raises(PhoneLost, match="silent"), anyio.fail_after(5):
+        with pytest.raises(PhoneLost, match="silent"), anyio.fail_after(60):
             await shell.run(adb, "echo nobody hears this")
 
 
@@ -92,7 +95,7 @@ async def test_an_adbd_that_answers_no_packet_is_found_by_pings_too() -> None:
     phone = FakePhone(features="shell_v2")
     async with open_phone(phone), connect(phone.address, keys=(), ping_interval_s=0.05) as adb:
         phone.takes_nothing = True
-        with pytest.raises(PhoneLost, match="silent"), anyio.fail_after(5):
+        with pytest.raises(PhoneLost, match="silent"), anyio.fail_after(60):
             await shell.run(adb, "echo nobody hears this")
 
 
@@ -111,8 +114,8 @@ async def test_silence_of_a_command_has_no_limit() -> None:
 async def test_a_stall_shorter_than_the_pings_allow_harms_nothing() -> None:
     async with (
         open_phone() as phone,
-        open_chaos("127.0.0.1", phone.port, Faults(stall_down=(20_000, 0.3))) as chaos,
-        connect(chaos.address, keys=(), ping_interval_s=0.2) as adb,
+        open_chaos("127.0.0.1", phone.port, Faults(stall_down=(20_000, 1.0))) as chaos,
+        connect(chaos.address, keys=(), ping_interval_s=0.8) as adb,
     ):
         assert len((await shell.run(adb, "head -c 300000 /dev/zero")).stdout) == 300_000
 
@@ -202,9 +205,10 @@ async def test_a_phone_that_hangs_up_instead_of_greeting_is_offline() -> None:
 
 
 async def test_a_port_where_nobody_listens_is_refused_not_unreachable() -> None:
-    async with open_peer(lambda stream: anyio.sleep_forever()) as port:
-        pass
-    with pytest.raises(PhoneRefused, match=f"127.0.0.1:{port} refused"):
+    with (
+        port_where_nobody_listens() as port,
+        pytest.raises(PhoneRefused, match=r"127\.0\.0\.1:[0-9]+ refused"),
+    ):
         async with connect(f"127.0.0.1:{port}", keys=()):
             pass
 
@@ -231,7 +235,7 @@ async def test_a_phone_that_acknowledges_rarely_still_gets_all(every_bytes: int)
     phone = FakePhone(window_bytes=32 << 20, acknowledges_every_bytes=every_bytes)
     sent = os.urandom(1 << 20) * 16
     async with open_phone(phone), connect(phone.address, keys=()) as adb:
-        with anyio.fail_after(120):
+        with anyio.fail_after(300):
             async with anyio.create_task_group() as tasks:
                 for name in ("/one", "/other"):
                     tasks.start_soon(sync.push, adb, sent, PurePosixPath(name))

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from builder_bridge.adb import connect
@@ -20,7 +21,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> AdbKey:
     return make_key(tmp_path_factory.mktemp("keys") / "adbkey")
 
 
-async def who(box: Box, key: AdbKey, dialog_timeout_s: float = 20.0) -> str:
+async def who(box: Box, key: AdbKey, dialog_timeout_s: float = 120.0) -> str:
     async with connect(box.serial, keys=[key], dialog_timeout_s=dialog_timeout_s) as adb:
         return (await run(adb, "id -un")).stdout.decode().strip()
 
@@ -47,6 +48,9 @@ async def test_without_the_owners_leave_nobody_comes_in(
     async with answer_dialogs(box, answer) as owner:
         with pytest.raises(PhoneUnauthorized):
             await who(box, key, dialog_timeout_s=0.5)
+        with anyio.fail_after(60):  # the question may still be on its way
+            while not owner.asked:  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.02)
         assert len(owner.asked) == 1
 
 
