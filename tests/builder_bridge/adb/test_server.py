@@ -15,6 +15,7 @@ from builder_bridge.errors import (
     ServiceRefused,
 )
 from tests.fakes_adb import open_peer
+from tests.ports import port_where_nobody_listens
 
 pytestmark = pytest.mark.anyio
 
@@ -143,12 +144,11 @@ async def test_a_phone_that_the_server_loses_is_lost(monkeypatch: pytest.MonkeyP
 
 
 async def test_where_no_server_runs_none_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with open_peer(FakeServer().serve) as port:
-        pass
-    monkeypatch.setenv("ADB_SERVER_SOCKET", f"tcp:127.0.0.1:{port}")
-    with pytest.raises(PhoneUnavailable, match=f"No adb server answers on tcp:127.0.0.1:{port}"):
-        async with connect("server:S1"):
-            pass
+    with port_where_nobody_listens() as port:
+        monkeypatch.setenv("ADB_SERVER_SOCKET", f"tcp:127.0.0.1:{port}")
+        with pytest.raises(PhoneUnavailable, match=f"No adb server answers on tcp:127.0.0.1:{port}"):
+            async with connect("server:S1"):
+                pass
 
 
 async def test_a_socket_that_cannot_be_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

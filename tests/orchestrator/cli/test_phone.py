@@ -13,7 +13,7 @@ import pytest
 from tests.box.fixtures import BoxFactory
 from tests.fake_prefix import lay_fake_prefix
 from tests.fakes_adb import FakePhone, open_phone
-from tests.ports import port_to_listen_on
+from tests.ports import port_to_listen_on, port_where_nobody_listens
 
 Pocketbuild = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -112,12 +112,13 @@ def test_info_tells_what_the_phone_is(phone: FakePhone, pocketbuild: Pocketbuild
 
 
 def test_a_phone_out_of_reach_is_told_with_the_next_step(pocketbuild: Pocketbuild) -> None:
-    port = port_to_listen_on()
-    plain = pocketbuild("info", f"127.0.0.1:{port}")
+    with port_where_nobody_listens() as port:
+        plain = pocketbuild("info", f"127.0.0.1:{port}")
+        told = pocketbuild("info", f"127.0.0.1:{port}", "--json")
     assert plain.returncode == 4
     assert "no adbd listens there" in plain.stderr
     assert "Switch on debugging" in plain.stderr
-    document = json.loads(pocketbuild("info", f"127.0.0.1:{port}", "--json").stdout)
+    document = json.loads(told.stdout)
     assert document["error"]["code"] == "device_refused"
 
 
