@@ -24,7 +24,7 @@ TOOLS = {"build_gradle_project", "get_build", "wait_build", "cancel_build", "rea
 @asynccontextmanager
 async def connected(running: Running, headers: dict[str, str] | None = None) -> AsyncIterator[Client]:
     async with (
-        httpx2.AsyncClient(headers=headers or {}, timeout=30) as http,
+        httpx2.AsyncClient(headers=headers or {}, timeout=600) as http,
         Client(streamable_http_client(f"{running.url}/mcp", http_client=http)) as client,
     ):
         yield client
@@ -39,19 +39,21 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 
 async def test_every_tool_works_over_http_and_progress_arrives(start: Start, projects: Path) -> None:
     lines = ["w: one", ":app:two", *[f"line {n}" for n in range(60)]]
-    workspace = make_workspace(projects / "w", lines=lines, line_s=0.05)
+    workspace = make_workspace(projects / "w", lines=lines, held_attempt=1)
     async with start("p1") as running, connected(running) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
         told: list[str | None] = []
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             told.append(message)
+            for hold in running.phones.glob("p1/runs/*/hold"):
+                hold.unlink()
 
         begun = await call(client, "build_gradle_project", workspace=str(workspace), wait_s=0.1)
         assert begun["state"] != "finished"
         assert begun["build_id"] in begun["next_step"]
         waited = await client.call_tool(
-            "wait_build", {"build_id": begun["build_id"]}, progress_callback=on_progress
+            "wait_build", {"build_id": begun["build_id"], "wait_s": 600}, progress_callback=on_progress
         )
         ended = waited.structured_content or {}
         assert (ended["outcome"], ended["artifacts"]) == (
@@ -83,7 +85,7 @@ async def test_a_caller_may_do_over_mcp_what_its_token_may_do(start: Start, proj
             outside = await client.call_tool("build_gradle_project", {"workspace": "/etc"})
             assert outside.is_error
             assert "not inside a folder" in str(outside.content)
-            built = await call(client, "build_gradle_project", workspace=str(workspace))
+            built = await call(client, "build_gradle_project", workspace=str(workspace), wait_s=600)
             assert built["outcome"] == "succeeded"
 
 
@@ -100,6 +102,6 @@ async def test_stdio_uses_the_service_of_the_data_folder(
         )
         with published(running.settings.data_dir, running.url):
             async with Client(program) as client:
-                built = await call(client, "build_gradle_project", workspace=str(workspace))
+                built = await call(client, "build_gradle_project", workspace=str(workspace), wait_s=600)
         assert built["outcome"] == "succeeded"
         assert len((await running.http.get("/v1/builds")).json()["builds"]) == 1
