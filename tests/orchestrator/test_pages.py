@@ -14,6 +14,7 @@ from playwright.async_api import Page, async_playwright, expect
 
 from tests.orchestrator.conftest import Running, Start
 from tests.orchestrator.test_access import READ_WRITE, token_for
+from tests.orchestrator.test_builds import ended
 from tests.orchestrator.workspaces import make_workspace
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,8 @@ FLAGS = (
 )
 MANY = 600_000
 """Lines of a log that is higher than a browser lays out: the scroll bar stands for more than it measures."""
-expect.set_options(timeout=60_000)
+PATIENCE_MS = 180_000
+expect.set_options(timeout=PATIENCE_MS)
 WRONG = "/data/x/app/src/Main.java:1: error: ';' expected"
 
 
@@ -36,8 +38,9 @@ WRONG = "/data/x/app/src/Main.java:1: error: ';' expected"
 async def browsing(**options: Any) -> AsyncIterator[Page]:
     """A tab of a browser; what its console complains of fails the test."""
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE_MS)
         page = await browser.new_page(viewport={"width": 1200, "height": 1000}, **options)
+        page.set_default_timeout(PATIENCE_MS)
         complaints: list[str] = []
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
@@ -56,8 +59,7 @@ async def submit(running: Running, workspace: Path, **wish: Any) -> str:
 
 async def build(running: Running, workspace: Path) -> str:
     build_id = await submit(running, workspace)
-    ended = await running.http.get(f"/v1/builds/{build_id}", params={"wait_s": 60})
-    assert ended.json()["state"] == "finished", ended.text
+    await ended(running, build_id)
     return build_id
 
 
@@ -77,13 +79,13 @@ async def test_a_failed_build_shows_its_cause_and_leads_to_its_line_of_the_log(
     async with start("p1") as running, browsing() as page:
         build_id = await build(running, workspace)
         await page.goto(f"{running.url}/builds/{build_id}")
-        await expect(page.locator("body[data-ended]")).to_be_attached(timeout=30_000)
-        assert await page.locator("#badge").inner_text() == "failed"
+        await expect(page.locator("body[data-ended]")).to_be_attached()
+        await expect(page.locator("#badge")).to_have_text("failed")
         cause = page.locator("#causes li").first
         assert "app/src/Main.java:1" in await cause.inner_text()
         await cause.locator("a").click()
         target = page.locator(".log .target")
-        await expect(target).to_contain_text("';' expected", timeout=10_000)
+        await expect(target).to_contain_text("';' expected")
         await expect(target).to_be_in_viewport()
         assert re.search(r"#L20002$", page.url)
         assert await page.locator(".log .rows > div").count() < 200
@@ -99,7 +101,7 @@ async def test_any_line_of_a_log_is_reached_by_its_address_by_search_and_by_scro
     async with start("p1") as running, browsing() as page:
         build_id = await build(running, workspace)
         await page.goto(f"{running.url}/builds/{build_id}#L345678")
-        await expect(page.locator(".log .target")).to_have_text("345678line 345678", timeout=30_000)
+        await expect(page.locator(".log .target")).to_have_text("345678line 345678")
         await page.fill("#search input", "line 59999[89]$")
         await page.press("#search input", "Enter")
         await expect(page.locator("#hits")).to_have_text("1 of 2")
@@ -122,7 +124,7 @@ async def test_a_running_build_is_followed_to_its_end(start: Start, projects: Pa
     async with start("p1") as running, browsing() as page:
         build_id = await submit(running, workspace)
         await page.goto(f"{running.url}/builds/{build_id}")
-        await expect(page.locator("#badge")).to_have_text("succeeded", timeout=60_000)
+        await expect(page.locator("#badge")).to_have_text("succeeded")
         await expect(page.locator(".log .rows > div").last).to_contain_text("line 39")
         await expect(page.locator("#artifacts button")).to_have_count(1)
         await expect(page.locator("#tasks tr").first).to_contain_text(":app:")
