@@ -94,6 +94,12 @@ def archive(*entries: tuple[str, bytes, int]) -> bytes:
     return out.getvalue()
 
 
+def has_outside(box: Box) -> bool:
+    """Say whether anything is called `outside`; what the phone removes meanwhile is passed over."""
+    places = os.walk(box.root / "data/local/tmp")
+    return any("outside" in (*folders, *files) for _, folders, files in places)
+
+
 FILE, LINK = 0o100644, 0o120777
 HOSTILE = {
     "dot dot": ([("../../../outside", b"x", FILE)], {}),
@@ -124,7 +130,7 @@ async def test_a_hostile_archive_never_gets_to_gradle_or_outside(
     state = await finished(call, run)
     assert state["state"] == {"state": "failed", "log_size": "0"}
     assert run not in starts_of(fake_box, "shell_dir")
-    assert not list((fake_box.root / "data/local/tmp").rglob("outside"))
+    assert not has_outside(fake_box)
 
 
 @pytest.mark.box
@@ -319,7 +325,7 @@ async def test_hostile_artifacts_never_get_into_the_offline_repository(
     pack = archive(*entries) if entries is not None else b"PK\3\4 not really"
     line = f"seed {len(pack)} {hashlib.sha256(pack).hexdigest()} {len(entries or [()])} 1000"
     assert str((await call(line, pack))["error"]).startswith(("bad_argument", "transfer_digest"))
-    assert not list((fake_box.root / "data/local/tmp").rglob("outside"))
+    assert not has_outside(fake_box)
     seeds = files_of(fake_box, "shell_dir") / "usr/share/maven"
     assert not (seeds / "org/l").is_symlink()
     assert not (seeds / "org/a").exists()
