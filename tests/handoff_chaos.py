@@ -84,15 +84,16 @@ async def run_cell(cell: Cell, box: Box, scratch: Path) -> Report:
                     outcome = await _drive_under(cell, job, chaos)
         if scope.cancelled_caught:
             outcome = "hung"
-        wrong = await run_sync(job.judge, outcome, _expected(cell))
+        wrong = await run_sync(job.judge, outcome, _expected(cell, has_begun=job.had_begun))
     return Report(cell, outcome, time.monotonic() - began_s, wrong)
 
 
-def _expected(cell: Cell) -> set[str]:
+def _expected(cell: Cell, *, has_begun: bool) -> set[str]:
+    """Give the ends that are right; a machine may have been past the stage when the fault came."""
     if cell.fault == "disk_full":
         return {"host_low_storage"} if cell.stage == "fetch" else {"preflight_low_storage", "failed"}
     if cell.fault in ("adbd_killed", "reboot"):
-        return {"done", "lost"} if cell.stage in ("unpack", "gradle", "collect") else {"done"}
+        return {"done", "lost"} if has_begun and cell.stage != "fetch" else {"done"}
     return {"done"}
 
 
@@ -110,6 +111,7 @@ async def _drive_under(cell: Cell, job: Job, chaos: Chaos) -> str:
         if cell.fault != "disk_full":
             await run_sync(job.await_stage, cell.stage, abandon_on_cancel=True)
             await _happen(cell.fault, job, chaos)
+            job.had_begun = await run_sync(job.has_begun)
     return outcome
 
 

@@ -27,7 +27,7 @@ from builder_bridge.reattach import build_through_faults
 from builder_bridge.workspace.scan import scan
 from tests.fake_prefix import files_of, make_workspace, starts_of
 
-LIMIT_S = 180.0
+LIMIT_S = 600.0
 _numbers = itertools.count()
 
 
@@ -44,6 +44,8 @@ class Job:
         self.workspace = self.folder / "workspace"
         self.out = self.folder / "out"
         self.log = self.folder / "build.log"
+        self.had_begun = False
+        """Whether the run had begun on the phone when the fault was over."""
         if not self.workspace.exists():
             make_workspace(self.workspace, **conf)
             payload = random.Random(self.run_id).randbytes(size_bytes)
@@ -105,7 +107,7 @@ class Job:
                 on_state,
                 offset=log.tell(),
                 artifacts_to=self.out,
-                patience_s=60,
+                patience_s=300,
             )
 
     @property
@@ -114,6 +116,10 @@ class Job:
         box = find(self.box.name)
         assert box is not None
         return files_of(box, self.route) / "pocketbuild/runs" / self.run_id
+
+    def has_begun(self) -> bool:
+        """Say whether the run is beyond its upload."""
+        return (self.on_phone / "identity").exists()
 
     def await_stage(self, stage: str) -> None:
         """Wait until the build is in the stage, or past it."""
