@@ -10,6 +10,7 @@ import random
 import subprocess
 import uuid
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,14 @@ exec /system/bin/stat "$@"
 """
 
 
-def hold_on_device(box: Box) -> Path:
+@pytest.fixture
+def prefix(tiny_box: Box) -> Iterator[Path]:
     """Lay a prefix whose unzip and stat wait while there is a file; give the prefix on this host."""
+    yield hold_on_device(tiny_box)
+    lay_fake_prefix(tiny_box)  # others build on this phone, too
+
+
+def hold_on_device(box: Box) -> Path:
     lay_fake_prefix(box)
     prefix = files_of(box, ROUTE) / "usr"
     for name, text in (("unzip", UNZIP), ("stat", STAT)):
@@ -77,9 +84,8 @@ class Killed:
 
 
 async def test_a_build_outlives_a_service_that_is_killed_at_every_stage_of_it(
-    tiny_box: Box, tmp_path: Path
+    tiny_box: Box, prefix: Path, tmp_path: Path
 ) -> None:
-    prefix = hold_on_device(tiny_box)
     go = f"data/local/tmp/go-{uuid.uuid4().hex}"
     workspace = make_workspace(tmp_path / "w", run=f"while [ ! -f /{go} ]; do sleep 0.05; done")
     payload = random.Random(1).randbytes(PAYLOAD_BYTES)
