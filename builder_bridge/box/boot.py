@@ -13,7 +13,7 @@ from builder_bridge.box.process import ProcessIdentity, identify, kill
 from builder_bridge.box.record import Box, Mode, write_record
 from builder_bridge.errors import BoxFault
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 120.0
 _SPAWN_TIMEOUT_S = 60.0
 _POLL_S = 0.01
 _ENTER = Path(__file__).with_name("enter.sh")

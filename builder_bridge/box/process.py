@@ -8,7 +8,7 @@ from pathlib import Path
 
 from builder_bridge.errors import BoxFault
 
-_END_TIMEOUT_MS = 10_000
+_END_TIMEOUT_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def kill(process: ProcessIdentity) -> None:
     """Kill the process and wait until it is gone; one that is gone already is fine.
 
     Raises:
-        BoxFault: when the kernel does not let it go within ten seconds.
+        BoxFault: when the kernel does not let it go within a minute.
     """
     try:
         pidfd = os.pidfd_open(process.pid)
@@ -56,7 +56,7 @@ def kill(process: ProcessIdentity) -> None:
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
         if not poll.poll(_END_TIMEOUT_MS):
-            raise BoxFault(f"Process {process.pid} was killed and did not end within ten seconds.")
+            raise BoxFault(f"Process {process.pid} was killed and did not end within a minute.")
     finally:
         os.close(pidfd)
 
