@@ -1,6 +1,7 @@
 """Google's own adb, to hold ours against: the one of the adbutils wheel, the newest in a registry."""
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -55,8 +56,14 @@ def adbutils_folder() -> Path:
     folder = cache_folder().parent / ADBUTILS.replace("==", "-")
     with locked("adbutils"):
         if not (folder / "adbutils").is_dir():
-            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), ADBUTILS]
-            subprocess.run(pip, check=True, capture_output=True, timeout=300)
+            partial = folder.with_name(
+                f"{folder.name}.partial"
+            )  # what a killed run leaves there is never used
+            shutil.rmtree(partial, ignore_errors=True)
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(partial), ADBUTILS]
+            subprocess.run(pip, check=True, capture_output=True, timeout=600)
+            shutil.rmtree(folder, ignore_errors=True)
+            partial.rename(folder)
     return folder
 
 
