@@ -18,7 +18,7 @@ from agent.message import JsonObject
 from agent.prompt import fill
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
 
-_START_DEADLINE_S = 30.0
+_START_DEADLINE_S = 90.0
 _CALL_DEADLINE_S = 300.0
 _MAX_NAME_CHARS = 64
 _MAX_PURPOSE_CHARS = 1024
