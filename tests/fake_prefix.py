@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from builder_bridge.box import Box
@@ -35,8 +36,10 @@ def lay_prefix(files: Path, uid: int) -> None:
     (files / "usr/bin/gradle").chmod(0o755)
     (files / "usr/etc/env.sh").write_text(ENVIRONMENT)
     (files / "usr/etc/prefix.json").write_text(CONTRACT)
-    for path in [files, *files.rglob("*")]:
-        os.chown(path, uid, uid, follow_symlinks=False)
+    for folder, _, names in os.walk(files):
+        for path in (folder, *(os.path.join(folder, name) for name in names)):  # noqa: PTH118
+            with suppress(FileNotFoundError):  # a runner of before may still be tidying up
+                os.chown(path, uid, uid, follow_symlinks=False)
 
 
 def files_of(box: Box, route: str) -> Path:
