@@ -36,8 +36,8 @@ def lay_prefix(files: Path, uid: int) -> None:
     (files / "usr/bin/gradle").chmod(0o755)
     (files / "usr/etc/env.sh").write_text(ENVIRONMENT)
     (files / "usr/etc/prefix.json").write_text(CONTRACT)
-    for folder, _, names in os.walk(files):
-        for path in (folder, *(os.path.join(folder, name) for name in names)):  # noqa: PTH118
+    for folder, folders, names in os.walk(files):
+        for path in (Path(folder), *(Path(folder, name) for name in (*folders, *names))):
             with suppress(FileNotFoundError):  # a runner of before may still be tidying up
                 os.chown(path, uid, uid, follow_symlinks=False)
 
