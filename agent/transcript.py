@@ -7,6 +7,9 @@ nothing; at turn ends and before effects it is also forced to disk, so that a po
 import fcntl
 import json
 import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -20,6 +23,8 @@ from agent.redact import Redactor
 
 FILE_NAME = "transcript.jsonl"
 _BLOCK_BYTES = 64 * 1024
+_TRIES = 5
+_PAUSE_S = 0.02
 
 
 class Transcript:
@@ -127,13 +132,45 @@ def _read(path: Path) -> list[Entry]:
     return entries
 
 
-def _lock(file: int, folder: Path) -> None:
+def is_at_work(folder: Path) -> bool:
+    """Say whether some process works on the run in a folder. Blocking."""
+    with held(folder, fcntl.LOCK_SH) as is_held:
+        return not is_held and (folder / FILE_NAME).exists()
+
+
+@contextmanager
+def held(folder: Path, lock: int = fcntl.LOCK_EX) -> Iterator[bool]:
+    """Keep other processes from going on with a run for the block; gives whether that could be done.
+
+    It could not where one works on the run, or where the run has no transcript. Blocking.
+    """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as fault:
-        raise TranscriptFault(
-            f"the run in {folder} is open in another process", hint="Stop the other process, then resume."
-        ) from fault
+        file = os.open(folder / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        yield False
+        return
+    try:
+        yield _try_lock(file, lock)
+    finally:
+        os.close(file)
+
+
+def _try_lock(file: int, lock: int) -> bool:
+    try:
+        fcntl.flock(file, lock | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _lock(file: int, folder: Path) -> None:
+    for _ in range(_TRIES):
+        if _try_lock(file, fcntl.LOCK_EX):
+            return
+        time.sleep(_PAUSE_S)  # who only looks whether a run is at work has it for a moment
+    raise TranscriptFault(
+        f"the run in {folder} is open in another process", hint="Stop the other process, then resume."
+    )
 
 
 def _drop_torn_end(file: int) -> None:

@@ -8,7 +8,7 @@ import json
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +18,35 @@ from anyio import TASK_STATUS_IGNORED, to_thread
 from anyio.abc import TaskGroup, TaskStatus
 
 from agent.approval import Reply
-from agent.decide import StopReason
-from agent.entries import Began, Entry, Resumed, Stopped, entry_to_json
+from agent.entries import Began, Entry, Resumed, entry_to_json
 from agent.errors import AgentError, TranscriptFault
 from agent.runner import Equipment, ended_well
 from agent.tools.build import Builder
-from agent.transcript import FILE_NAME, read_ends, read_transcript
+from agent.transcript import FILE_NAME, is_at_work, read_transcript
 from orchestrator import bell
 from orchestrator.access import Principal
 from orchestrator.agent_keys import claim
+from orchestrator.agent_list import OWNER_FILE, KeptRun, RunFilter, RunList, State, owner_of, read_run
 from orchestrator.agent_live import LiveRun
 from orchestrator.agent_order import AgentOrder, Change, carry_out, order_of, read_order, write_order
-from orchestrator.agent_run import Manners, equipped, known_runs, new_run_id, run_folder
+from orchestrator.agent_run import Manners, equipped, new_run_id, run_folder
 from orchestrator.bell import Bells
 from orchestrator.errors import BadRequest, Conflict, NotFound, Refusal
 from orchestrator.settings import Settings
 
 log = structlog.get_logger(__name__)
 LOOK_AGAIN_S = 1.0
-OWNER_FILE = "owner"
 
 BuilderFor = Callable[[str | None], Builder]
 """Gives the builder of a run; the name of a phone pins its builds to that one."""
+
+
+class DamagedTranscript(Refusal):
+    """What is kept of a run cannot be read."""
+
+    code = "transcript_damaged"
+    status = 500
+    default_hint = "The file on the service's disk is damaged; the workspace has what the run did."
 
 
 class AgentDesk:
@@ -50,6 +57,7 @@ class AgentDesk:
         self._tasks = tasks
         self._bells = bells
         self._live: dict[str, LiveRun] = {}
+        self._list = RunList(settings.data_dir)
 
     async def begin(
         self,
@@ -116,47 +124,29 @@ class AgentDesk:
     def check(self, principal: Principal, run_id: str) -> Path:
         """Give the folder of a run that the asker may see; raises `NotFound` for all others alike."""
         folder = run_folder(self._settings, run_id)
-        note = folder / OWNER_FILE
-        owner = note.read_text() if note.is_file() else "local"
-        if not folder.is_dir() or not principal.sees(owner):
+        if not folder.is_dir() or not principal.sees(owner_of(folder)):
             raise NotFound(f"there is no run {run_id} of an agent")
         return folder
 
     def describe(self, principal: Principal, run_id: str) -> dict[str, Any]:
         """Give what is known of a run: what was asked, whether it works, asks or has ended, and how."""
-        first, last = read_ends(self.check(principal, run_id))
-        live = self._live.get(run_id)
-        began = first if isinstance(first, Began) else None
-        stopped = last if isinstance(last, Stopped) and live is None else None
-        question = None
-        if live is not None and live.question is not None:
-            call, summary = live.question.call, live.question.summary
-            question = {"id": live.question_id, "tool": call.name, "arguments": call.arguments}
-            question["summary"] = summary
-        is_put_down = stopped is None or stopped.reason == StopReason.INTERRUPTED
-        idle = "interrupted" if is_put_down else "stopped"
-        state = "asking" if question else "running" if live else idle
-        return {
-            "id": run_id,
-            "state": state,
-            "assignment": None if began is None else began.assignment,
-            "workspace": None if began is None else began.workspace,
-            "model": None if began is None else f"{began.provider}/{began.model}",
-            "question": question,
-            "doing": None if live is None else live.doing,
-            "reason": None if stopped is None else stopped.reason,
-            "detail": None if stopped is None else stopped.detail,
-            "text": None if stopped is None else stopped.text,
-            "spent": None if stopped is None else asdict(stopped.spent),
-        }
+        self.check(principal, run_id)
+        run, live = read_run(self._settings.data_dir, run_id), self._live.get(run_id)
+        if live is not None:
+            return _shown(run, live.state, live)
+        is_elsewhere = run.idle_state == "interrupted" and is_at_work(run_folder(self._settings, run_id))
+        return _shown(run, "running" if is_elsewhere else run.idle_state, None)
 
-    def list_runs(self, principal: Principal) -> list[str]:
-        """Give the ids of the asker's runs, newest first."""
-        return [run_id for run_id in known_runs(self._settings) if self._is_seen(principal, run_id)]
+    async def list_runs(self, wanted: RunFilter) -> list[dict[str, Any]]:
+        """Give runs as `describe` does, newest first."""
+        live = dict(self._live)
+        states = {run_id: each.state for run_id, each in live.items()}
+        page = await to_thread.run_sync(self._list.page, wanted, states)
+        return [_shown(run, state, live.get(run.id)) for run, state in page]
 
     def transcript(self, principal: Principal, run_id: str) -> list[dict[str, Any]]:
         """Give every entry of a run's transcript so far."""
-        return [entry_to_json(entry) for entry in read_transcript(self.check(principal, run_id))]
+        return [entry_to_json(entry) for entry in _entries_in(self.check(principal, run_id))]
 
     async def wait(self, principal: Principal, run_id: str, wait_s: float, past: str | None = None) -> None:
         """Return once a run asks or has ended; with `past`, once that question is no longer open."""
@@ -214,13 +204,6 @@ class AgentDesk:
                 return
             await bell.wait(rung, LOOK_AGAIN_S)
 
-    def _is_seen(self, principal: Principal, run_id: str) -> bool:
-        try:
-            self.check(principal, run_id)
-        except NotFound:
-            return False
-        return True
-
     async def _work(
         self,
         run_id: str,
@@ -266,9 +249,18 @@ class AgentDesk:
         return LiveRun(life, ring=lambda: self._bells.ring(f"agent:{run_id}"))
 
 
+def _shown(run: KeptRun, state: State, live: LiveRun | None) -> dict[str, Any]:
+    if live is None:
+        return run.fields(state)
+    return {**replace(run, stopped=None).fields(state), "doing": live.doing, "question": live.asked}
+
+
 def _entries_in(folder: Path) -> list[Entry]:
     """Give the transcript so far; empty where the service was killed before the first entry."""
-    return read_transcript(folder) if (folder / FILE_NAME).exists() else []
+    try:
+        return read_transcript(folder) if (folder / FILE_NAME).exists() else []
+    except TranscriptFault as fault:
+        raise DamagedTranscript(str(fault)) from fault
 
 
 def _refused(fault: AgentError) -> Refusal:

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
@@ -46,6 +46,19 @@ class LiveRun:
     def question_id(self) -> str | None:
         """The id of the question that is open, None where none is."""
         return None if self.question is None else f"{self.life}-{self._asked}"
+
+    @property
+    def state(self) -> Literal["asking", "running"]:
+        """Whether it waits for a person."""
+        return "running" if self.question is None else "asking"
+
+    @property
+    def asked(self) -> dict[str, Any] | None:
+        """The question that is open, for those who may answer it."""
+        if self.question is None:
+            return None
+        call, summary = self.question.call, self.question.summary
+        return {"id": self.question_id, "tool": call.name, "arguments": call.arguments, "summary": summary}
 
     async def show(self, progress: Progress) -> None:
         """Take in a step of the run."""

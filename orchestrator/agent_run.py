@@ -112,12 +112,6 @@ def run_folder(settings: Settings, run_id: str) -> Path:
     return settings.data_dir / "agents" / run_id
 
 
-def known_runs(settings: Settings) -> list[str]:
-    """Give the ids of all runs kept here, newest first."""
-    folder = settings.data_dir / "agents"
-    return sorted((path.name for path in folder.iterdir()), reverse=True) if folder.is_dir() else []
-
-
 async def _choice(settings: Settings, wanted: ModelChoice, stack: AsyncExitStack) -> Choice:
     if wanted.script is not None:
         server = await stack.enter_async_context(ScriptedProvider(load_conversation(wanted.script)))

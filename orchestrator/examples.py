@@ -83,6 +83,28 @@ _PHONE = {
 }
 _PROBLEM = {"code": "javac", "file": "app/src/main/java/Main.java", "line": 3, "text": "cannot find symbol"}
 
+_RUN: dict[str, Any] = {
+    "id": _RUN_ID,
+    "owner": "local",
+    "state": "asking",
+    "assignment": "Fix the crash in the login screen.",
+    "workspace": "/home/me/projects/hello",
+    "model": "a-model",
+    "created": "2026-11-30T10:15:00Z",
+    "finished": None,
+    "question": {
+        "id": "0-1",
+        "tool": "write_file",
+        "arguments": {"path": "app/src/main/java/Login.java"},
+        "summary": "app/src/main/java/Login.java",
+    },
+    "doing": "turn 3: the model is asked",
+    "reason": None,
+    "detail": None,
+    "text": None,
+    "spent": {"turns": 3, "builds": 1},
+}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
     "Alive": {"status": "ok"},
     "Ready": {"status": "ready", "host": "local"},
@@ -133,25 +155,8 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "PhoneReply": _PHONE,
     "PhoneList": {"phones": [_PHONE]},
-    "AgentReply": {
-        "id": _RUN_ID,
-        "state": "asking",
-        "assignment": "Fix the crash in the login screen.",
-        "workspace": "/home/me/projects/hello",
-        "model": "a-model",
-        "question": {
-            "id": "0-1",
-            "tool": "write_file",
-            "arguments": {"path": "app/src/main/java/Login.java"},
-            "summary": "app/src/main/java/Login.java",
-        },
-        "doing": "turn 3: the model is asked",
-        "reason": None,
-        "detail": None,
-        "text": None,
-        "spent": {"turns": 3, "builds": 1},
-    },
-    "AgentList": {"runs": [_RUN_ID]},
+    "AgentReply": _RUN,
+    "AgentPage": {"runs": [_RUN], "next": _RUN_ID},
     "TranscriptReply": {"entries": [{"kind": "text", "text": "I look at the login screen."}]},
     "Problem": {
         "type": "urn:pocketbuild:problem:not_found",

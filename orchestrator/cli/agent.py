@@ -19,8 +19,9 @@ from agent.runner import Equipment, RunResult, Verify, ended_well, resume, run
 from agent.scripted.address import SCRIPTED_PROVIDER
 from agent.transcript import read_transcript
 from builder_bridge.routes.probe import ROUTE_NAMES
-from orchestrator.agent_run import Manners, ModelChoice, equipped, known_runs, new_run_id, run_folder
+from orchestrator.agent_run import Manners, ModelChoice, equipped, new_run_id, run_folder
 from orchestrator.cli import connect, terminal
+from orchestrator.cli.agent_list import list_runs
 from orchestrator.cli.agent_screen import Screen
 from orchestrator.cli.build import named_phone, settings_for
 from orchestrator.cli.terminal import say
@@ -134,17 +135,7 @@ def run_command(config: Path | None, **given: Any) -> None:
     terminal.run_async(_run, settings, order)
 
 
-@agent.command("list")
-@click.option("--config", type=click.Path(path_type=Path), help="Another settings file.")
-def list_runs(config: Path | None) -> None:
-    """List the runs that are kept here, newest first."""
-    with terminal.told_faults():
-        settings = load_settings(config).settings
-        for run_id in known_runs(settings):
-            began = _began(_entries(settings, run_id))
-            click.echo(
-                f"{run_id}  {began.provider}/{began.model}  {began.workspace}  {began.assignment[:80]}"
-            )
+agent.add_command(list_runs)
 
 
 @agent.command()

@@ -4,6 +4,7 @@ They are followed, answered, stopped, and gone on with, also after a restart of 
 """
 
 import hashlib
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from orchestrator.agent_desk import AgentDesk, BuilderFor
 
 router = APIRouter(prefix="/v1/runs", tags=["agent runs"])
+RunState = Literal["running", "asking", "interrupted", "stopped", "damaged"]
+CURSOR = r"^[0-9]{8}-[0-9]{6}-[0-9a-f]{4}$"
+"""The id of the last run of a page, which says when it began."""
 
 
 class _Body(BaseModel):
@@ -66,14 +70,18 @@ class ResumeRequest(_Body):
 class AgentReply(_Body):
     """A run as it is now; `question` is what it waits for a person to allow, `doing` what it is at.
 
-    One that is `interrupted` was put down, or left by a service that ended, and can be gone on with.
+    One that is `interrupted` was put down, or left by a service that ended, and can be gone on with. One
+    that is `damaged` has a transcript that cannot be read; `detail` says why.
     """
 
     id: str
-    state: Literal["running", "asking", "interrupted", "stopped"]
+    owner: str
+    state: RunState
     assignment: str | None
     workspace: str | None
     model: str | None
+    created: datetime | None
+    finished: datetime | None
     question: dict[str, Any] | None
     doing: str | None
     reason: str | None
@@ -82,10 +90,11 @@ class AgentReply(_Body):
     spent: dict[str, Any] | None
 
 
-class AgentList(_Body):
-    """Ids of runs, newest first."""
+class AgentPage(_Body):
+    """Some runs, newest first; `next` is the cursor of the following page."""
 
-    runs: list[str]
+    runs: list[AgentReply]
+    next: str | None
 
 
 class TranscriptReply(_Body):
@@ -169,10 +178,31 @@ async def resume_run(
 
 
 @router.get("")
-async def list_runs(request: Request, principal: PrincipalDep) -> AgentList:
-    """List the asker's runs."""
+async def list_runs(
+    request: Request,
+    principal: PrincipalDep,
+    state: RunState | None = None,
+    reason: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", description="Why it stopped.")] = None,
+    workspace: Annotated[AbsolutePath | None, Query(description="The folder it works on.")] = None,
+    owner: Annotated[str | None, Query(max_length=200)] = None,
+    cursor: Annotated[str | None, Query(pattern=CURSOR, description="The `next` of a page.")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> AgentPage:
+    """List the runs that this host keeps, newest first; a token without `admin` sees its owner's only."""
+    from orchestrator.agent_list import RunFilter
+
     need(principal, Permission.READ)
-    return AgentList(runs=_desk(request).list_runs(principal))
+    wanted = RunFilter(
+        owner=owner if principal.is_admin else principal.owner,
+        state=state,
+        reason=reason,
+        workspace=workspace,
+        before=cursor,
+        limit=limit + 1,
+    )
+    found = [AgentReply(**fields) for fields in await _desk(request).list_runs(wanted)]
+    page, rest = found[:limit], found[limit:]
+    return AgentPage(runs=page, next=page[-1].id if rest else None)
 
 
 @router.get("/{run_id}")

@@ -130,7 +130,7 @@ async def test_others_and_impossible_models_are_refused_and_leave_nothing(
         wish = {"assignment": "x", "path": str(workspace), "provider": "nobody"}
         refused = await running.http.post("/v1/runs", json=wish)
         assert (refused.status_code, refused.json()["code"]) == (400, "settings_fault")
-        assert (await running.http.get("/v1/runs")).json() == {"runs": []}
+        assert (await running.http.get("/v1/runs")).json() == {"runs": [], "next": None}
         run_id = await begin(running, workspace, mode="ask")
         await becomes(running, run_id, "asking")
         await running.http.post(f"/v1/runs/{run_id}/cancel")

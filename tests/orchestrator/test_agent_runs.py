@@ -79,7 +79,7 @@ async def test_a_run_asks_is_answered_builds_and_ends_green(
         assert ended["spent"]["builds"] == 1
         builds = (await running.http.get("/v1/builds", headers=ann)).json()["builds"]
         assert [(build["owner"], build["outcome"]) for build in builds] == [("ann", "succeeded")]
-        assert (await running.http.get("/v1/runs", headers=bob)).json() == {"runs": []}
+        assert (await running.http.get("/v1/runs", headers=bob)).json() == {"runs": [], "next": None}
         kept = (await running.http.get(f"/v1/runs/{run_id}/transcript", headers=ann)).json()["entries"]
         assert kept[0]["run_id"] == run_id
         live = (await running.http.get(f"/v1/runs/{run_id}/live", headers=ann)).text

@@ -152,6 +152,11 @@ CASES = [
          *MANIFEST),
     *(Case(f"cursor: {cursor}", ask("GET", "/v1/builds", params={"cursor": cursor}), *INVALID)
       for cursor in ("%%%", "bm9uc2Vuc2U=", "nan_x", "1e9_x", "1.0_x' or 1=1 --", "1.0", "9" * 400 + ".0_x")),
+    *(Case(f"cursor of runs: {cursor}", ask("GET", "/v1/runs", params={"cursor": cursor}), *INVALID)
+      for cursor in ("%%%", "../..", "20260102-030405-abcd/..", "20260102-030405-ABCD", "1.0_x", "9" * 4000)),
+    Case("runs: no limit", ask("GET", "/v1/runs?limit=201"), *INVALID),
+    Case("runs: unknown state", ask("GET", "/v1/runs?state=happy"), *INVALID),
+    Case("runs: relative folder", ask("GET", "/v1/runs?workspace=x"), *INVALID),
     Case("list: no limit", ask("GET", "/v1/builds?limit=0"), *INVALID),
     Case("list: unknown state", ask("GET", "/v1/builds?state=happy"), *INVALID),
     Case("unknown build", ask("GET", "/v1/builds/none"), 404, "not_found"),

@@ -246,7 +246,7 @@ async def test_a_question_answered_over_http_is_taken_back_from_the_person(
     async with running_agent(start, writes(1)) as running:
 
         async def on_ask(message: str) -> ElicitResult:
-            run_id = (await running.http.get("/v1/runs")).json()["runs"][0]
+            run_id = (await running.http.get("/v1/runs")).json()["runs"][0]["id"]
             sent = await running.http.post(f"/v1/runs/{run_id}/answer", json={"is_allowed": True})
             assert sent.status_code == 204
             await anyio.sleep_forever()

@@ -108,3 +108,15 @@ async def test_a_build_at_work_is_drawn_with_task_percent_and_time_left() -> Non
         await Screen(is_json=False, stream=stream).show(step)
     assert terminal.getvalue() == "\r\x1b[K  running 40 %, about 12.0 s left :app:dexDebug"
     assert pipe.getvalue() == ""
+
+
+def test_runs_are_listed_by_filters_and_pages(data: Path) -> None:
+    run_id = keep_run(data, stopped(StopReason.GREEN))
+    (data / "agents" / "20260102-030406-0000").mkdir()
+    done = pocketbuild(data, "agent", "list", "--limit", "1")
+    assert (done.returncode, done.stdout.split()[:2]) == (0, ["20260102-030406-0000", "interrupted"])
+    assert "agent list --before 20260102-030406-0000" in done.stderr
+    done = pocketbuild(data, "agent", "list", "--state", "stopped", "--workspace", str(data), "--json")
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [run_id]
+    assert "green" in pocketbuild(data, "agent", "list", "--before", "20260102-030406-0000").stdout
+    assert pocketbuild(data, "agent", "list", "--before", "%%%").returncode == 3
