@@ -30,8 +30,8 @@ from tests.box.device import said, shell
 from tests.box.fixtures import BoxFactory
 
 pytestmark = [pytest.mark.anyio, pytest.mark.box]
-STAY = "setsid sleep 60 </dev/null >/dev/null 2>&1 & sleep 0.2"
-STAYING = "pgrep -f '[s]leep 60' | wc -l"
+STAY = "setsid sleep 6000 </dev/null >/dev/null 2>&1 & sleep 0.2"
+STAYING = "pgrep -f '[s]leep 6000' | wc -l"
 
 
 def has_namespace(box: Box) -> bool:
