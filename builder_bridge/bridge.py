@@ -15,6 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from builder_bridge.adb import AdbConnection, shell
+from builder_bridge.adb.line import round_trip_s
 from builder_bridge.build import (
     Artifact,
     BuildEvent,
@@ -42,6 +43,7 @@ from builder_bridge.handoff import (
 from builder_bridge.health import ASK, Health, read_health
 from builder_bridge.outcome import to_result
 from builder_bridge.prefix.contract import Contract
+from builder_bridge.ranges import streams_for
 from builder_bridge.reports import MAX_ARCHIVE_BYTES, read_archive
 from builder_bridge.routes.probe import DEFAULT_PACKAGE, pick_route
 from builder_bridge.routes.route import Route
@@ -177,10 +179,15 @@ class Bridge:
     async def fetch(self, run_id: RunId, artifact: Artifact, destination: Path) -> Path:
         """Bring an artifact to a path on this host, which appears only when it is whole and right.
 
-        Goes on where an earlier fetch was cut. Raises `TransferFault` when the bytes stay wrong.
+        Goes on where an earlier fetch was cut. A large one comes in several streams where a single one
+        could not fill the line. Raises `TransferFault` when the bytes stay wrong.
         """
         check_run_id(run_id)
-        await fetch_artifact(self._route, run_id, artifact, destination)
+        streams = 1
+        has_windows = self._adb.has_windows
+        if streams_for(artifact.size_bytes, has_windows, float("inf")) > 1:  # else no need to measure
+            streams = streams_for(artifact.size_bytes, has_windows, await round_trip_s(self._adb))
+        await fetch_artifact(self._route, run_id, artifact, destination, streams)
         return destination
 
     async def events(self, run_id: RunId) -> bytes:

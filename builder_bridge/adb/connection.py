@@ -79,6 +79,11 @@ class WireConnection:
         """What both sides can do."""
         return self._protocol.features
 
+    @property
+    def has_windows(self) -> bool:
+        """Whether a stream may have more than one packet under way."""
+        return self._protocol.has_windows
+
     async def open(self, service: str, *, window_bytes: int = WINDOW_BYTES) -> AdbStream:
         """Open a stream and wait until the phone has taken or refused it."""
         self.check()

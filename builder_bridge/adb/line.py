@@ -1,6 +1,7 @@
-"""How fast the line to a phone is."""
+"""How fast the line to a phone is, and how long."""
 
 import os
+from contextlib import suppress
 
 import anyio
 
@@ -8,6 +9,8 @@ from builder_bridge.adb.link import AdbConnection
 from builder_bridge.errors import ServiceRefused
 
 PROBE_BYTES = 1 << 20
+NO_SERVICE = "pocketbuild-ping:"
+"""No adbd knows it, so each refuses it at once."""
 
 
 async def line_speed(adb: AdbConnection) -> float:
@@ -19,6 +22,17 @@ async def line_speed(adb: AdbConnection) -> float:
     if adb.line_bytes_per_s is None:
         adb.line_bytes_per_s = await _measure(adb)
     return adb.line_bytes_per_s
+
+
+async def round_trip_s(adb: AdbConnection) -> float:
+    """Measure how long the phone takes to answer, the shorter of two tries."""
+    took_s = []
+    for _ in range(2):
+        asked = anyio.current_time()
+        with suppress(ServiceRefused):
+            await (await adb.open(NO_SERVICE)).close()
+        took_s.append(anyio.current_time() - asked)
+    return min(took_s)
 
 
 async def _measure(adb: AdbConnection) -> float:

@@ -40,5 +40,9 @@ class AdbConnection(Protocol):
     def features(self) -> frozenset[str]:
         """What both sides can do, such as `shell_v2` or `sendrecv_v2_zstd`."""
 
+    @property
+    def has_windows(self) -> bool:
+        """Whether a stream may have more than one packet under way (`delayed_ack`)."""
+
     async def open(self, service: str, *, window_bytes: int = WINDOW_BYTES) -> AdbStream:
         """Open a stream to a service, such as `sync:`; raises `ServiceRefused`, `PhoneLost`."""

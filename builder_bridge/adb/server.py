@@ -103,6 +103,8 @@ class ServerConnection:
         self.features = banner.features & set(FEATURES)
         self.key_fingerprint: str | None = None
         self.line_bytes_per_s: float | None = None
+        # A server tells of `delayed_ack` where the phone has it, but uses it only by a switch of its own.
+        self.has_windows = False
 
     async def open(self, service: str, *, window_bytes: int = WINDOW_BYTES) -> AdbStream:
         """Open a stream; the windows are between server and phone, so `window_bytes` changes nothing."""
