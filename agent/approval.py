@@ -1,11 +1,13 @@
 """Who decides whether a call may run: rules by tool and argument, then the mode, then a person."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Any
 
 import anyio
+from pydantic_core import to_json
 
 from agent.message import ToolCall
 from agent.tools.tool import Effect
@@ -31,23 +33,43 @@ class Mode(StrEnum):
     READ_ONLY = "read_only"
 
 
+Named = Mapping[str, tuple[str, ...]]
+"""What a call is about: texts by the names of its arguments, defaults too; files by their real names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A verdict on the calls whose tool and arguments match (shell wildcards).
 
-    Each of `arguments` must match the text of the call's argument of that name.
+    Each of `arguments` must match what the call names by that argument. Where that is several things, such as
+    the files of a patch, one that matches is enough to deny or to ask; to allow, all must match.
     """
 
     verdict: Verdict
     tool: str
     arguments: dict[str, str] = field(default_factory=dict)
 
-    def matches(self, call: ToolCall) -> bool:
-        """Say whether the rule is about this call."""
-        return fnmatchcase(call.name, self.tool) and all(
-            fnmatchcase(str(call.arguments.get(name, "")), pattern)
+    def matches(self, tool: str, named: Named) -> bool:
+        """Say whether the rule is about a call of this tool."""
+        enough = all if self.verdict is Verdict.ALLOW else any
+        return fnmatchcase(tool, self.tool) and all(
+            enough(fnmatchcase(text, pattern) for text in named.get(name) or ("",))
             for name, pattern in self.arguments.items()
         )
+
+
+def named_by(arguments: Mapping[str, Any], known: Named | None = None) -> Named:
+    """Give what arguments name as texts: strings as they are, items of lists each, all else as JSON.
+
+    `known` is what the tool itself knows better.
+    """
+    return {name: _texts(value) for name, value in arguments.items()} | dict(known or {})
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list | tuple):
+        return tuple(text for item in value for text in _texts(item))
+    return (value if isinstance(value, str) else to_json(value, inf_nan_mode="strings").decode(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +104,20 @@ class Gate:
         self._allowed_by_person: set[str] = set()
         self._asking = anyio.Lock()
 
-    async def refusal(self, call: ToolCall, effect: Effect, summary: str) -> str | None:
-        """Give the reason why the call must not run, None where it may."""
-        match self._verdict(call, effect):
+    @property
+    def mode(self) -> Mode:
+        """What happens to calls that no rule names."""
+        return self._mode
+
+    async def refusal(
+        self, call: ToolCall, effect: Effect, summary: str, named: Callable[[], Named]
+    ) -> str | None:
+        """Give the reason why the call must not run, None where it may.
+
+        `call` bears the tool's own name, whatever decoration the model put around it. `named` is asked only
+        where there are rules.
+        """
+        match self._verdict(call.name, named() if self._rules else {}, effect):
             case Verdict.ALLOW:
                 return None
             case Verdict.DENY:
@@ -94,9 +127,9 @@ class Gate:
             case Verdict.ASK:
                 return await self._ask(Question(call, effect, summary))
 
-    def _verdict(self, call: ToolCall, effect: Effect) -> Verdict:
+    def _verdict(self, tool: str, named: Named, effect: Effect) -> Verdict:
         for rule in self._rules:
-            if rule.matches(call):
+            if rule.matches(tool, named):
                 return rule.verdict
         if effect in (Effect.READS, Effect.BUILDS) or self._mode is Mode.YES:
             return Verdict.ALLOW

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import anyio
 import structlog
 
-from agent.approval import Gate
+from agent.approval import Gate, Named, named_by
 from agent.budget import Spent
 from agent.errors import ToolFault
 from agent.message import JsonObject, ToolCall, ToolResult, ToolSpec
@@ -103,10 +103,15 @@ class Toolbox:
 
     async def _outcome(self, call: ToolCall, tool: AnyTool, earlier: JsonObject | None) -> Output:
         """Give what came of a call; whatever goes wrong in a tool is told to the model."""
+
+        def named() -> Named:
+            return named_by(arguments.model_dump(mode="json"), tool.named(arguments))
+
         try:
             arguments = tool.parse(call.arguments)
             summary = tool.summary(arguments)
-            if (why := await self._gate.refusal(call, tool.effect, summary)) is not None:
+            asked = replace(call, name=tool.name)
+            if (why := await self._gate.refusal(asked, tool.effect, summary, named)) is not None:
                 _log.info("tool.refused", tool=tool.name)
                 return Output(why, is_error=True)
             await self._on_progress(ToolStarted(call, summary))

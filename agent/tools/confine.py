@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from agent.errors import ToolFault
 
-_CLOSED_FOLDERS = frozenset({".git", ".hg", ".svn", ".ssh", ".gnupg", ".pocketbuild"})
+CLOSED_FOLDERS = frozenset({".git", ".hg", ".svn", ".ssh", ".gnupg", ".pocketbuild"})
 CLOSED_FILES = (
     ".env", ".env.*", "*.jks", "*.keystore", "*.p12", "*.pfx", "*.pem", "*.key", "id_rsa*", "id_ed25519*",
     ".netrc", ".npmrc", ".pypirc", "keystore.properties", "signing.properties", "secrets.properties",
@@ -57,6 +57,19 @@ class Workspace:
                 raise ToolFault(f"{given} is closed to tools: version control or secrets lie there")
         return Path(real)
 
+    def named(self, *given: str) -> dict[str, tuple[str, ...]]:
+        """Give by which names paths are known: as they are written, in plain form, and where links lead.
+
+        Raises `ToolFault` as `resolve` does.
+        """
+        names: dict[str, None] = {}
+        for path in given:
+            real = self.name(self.resolve(path))
+            plain = PurePosixPath(path.replace("\\", "/"))
+            names[str(plain.relative_to(self.root) if plain.is_absolute() else plain)] = None
+            names[real] = None
+        return {"path": tuple(names)}
+
     def name(self, path: Path) -> str:
         """Give a path as the model should write it."""
         return path.relative_to(self.root).as_posix()
@@ -65,13 +78,13 @@ class Workspace:
 def is_closed(path: PurePosixPath) -> bool:
     """Say whether tools must not look into this path, relative to the workspace."""
     *folders, name = path.parts or ("",)
-    return is_closed_name(name) or any(part.casefold() in _CLOSED_FOLDERS for part in folders)
+    return is_closed_name(name) or any(part.casefold() in CLOSED_FOLDERS for part in folders)
 
 
 def is_closed_name(name: str) -> bool:
     """Say whether tools must not look into a file or folder of this name, wherever it lies."""
     folded = name.casefold()
-    return folded in _CLOSED_FOLDERS or _CLOSED_NAME.match(folded) is not None
+    return folded in CLOSED_FOLDERS or _CLOSED_NAME.match(folded) is not None
 
 
 def is_made(path: PurePosixPath) -> bool:

@@ -69,7 +69,7 @@ class Edits:
         """Take back the latest set of changes that still stands; gives the names of its files."""
         number = context.earlier["undoing"] if context.earlier else self._latest()
         kept, names = self._folder / str(number), self._names[number]
-        if (kept / "undone").exists():
+        if self._is_undone(number):
             return names
         for name in names:
             sides = [self._kept(number, name, side) for side in ("before", "after")]
@@ -81,11 +81,23 @@ class Edits:
         (kept / "undone").touch()
         return names
 
+    def latest_names(self) -> list[str]:
+        """Give the names of the files that `undo` would change, none where nothing is left to undo."""
+        number = self._standing_number()
+        return [] if number is None else self._names[number]
+
     def _latest(self) -> int:
-        for number in reversed(self._names):
-            if not (self._folder / str(number) / "undone").exists():
-                return number
-        raise ToolFault("there is no change of this run left to undo")
+        number = self._standing_number()
+        if number is None:
+            raise ToolFault("there is no change of this run left to undo")
+        return number
+
+    def _standing_number(self) -> int | None:
+        kept = (number for number in reversed(self._names) if not self._is_undone(number))
+        return next(kept, None)
+
+    def _is_undone(self, number: int) -> bool:
+        return (self._folder / str(number) / "undone").exists()
 
     def original(self, path: Path) -> bytes | None:
         """Give the file as it was before this run first changed it; its present bytes if it never did."""

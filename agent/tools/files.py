@@ -12,7 +12,7 @@ from pydantic import Field
 from agent.errors import ToolFault
 from agent.tools.confine import Workspace, is_closed_name, is_made_name
 from agent.tools.edits import Change, Edits, read_text, split_lines, to_bytes
-from agent.tools.patch import apply_hunks, parse_patch
+from agent.tools.patch import apply_hunks, parse_patch, paths_of
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
 
 _MAX_LISTED = 500
@@ -91,19 +91,25 @@ class FileTools:
 
     def tools(self) -> tuple[AnyTool, ...]:
         """Give the tools as the loop takes them."""
+
+        def path(arguments: ListFiles | ReadFile | WriteFile | EditFile) -> dict[str, tuple[str, ...]]:
+            return self._workspace.named(arguments.path)
+
         return (
             Tool("list_files", "List the workspace's files with sizes, without folders that builds make.",
-                 ListFiles, Effect.READS, self.list_files, lambda a: a.pattern or a.path),
+                 ListFiles, Effect.READS, self.list_files, lambda a: a.pattern or a.path, named=path),
             Tool("read_file", "Read a text file of the workspace, with line numbers.",
-                 ReadFile, Effect.READS, self.read_file, lambda a: a.path),
+                 ReadFile, Effect.READS, self.read_file, lambda a: a.path, named=path),
             Tool("write_file", "Write a whole file. Prefer edit_file for a change of an existing one.",
-                 WriteFile, Effect.WRITES, self.write_file, lambda a: a.path),
+                 WriteFile, Effect.WRITES, self.write_file, lambda a: a.path, named=path),
             Tool("edit_file", "Replace text in a file. `old` must stand there once, unless replace_all.",
-                 EditFile, Effect.WRITES, self.edit_file, lambda a: a.path),
+                 EditFile, Effect.WRITES, self.edit_file, lambda a: a.path, named=path),
             Tool("apply_patch", "Apply a unified diff to files of the workspace.",
-                 ApplyPatch, Effect.WRITES, self.apply_patch, lambda a: f"{a.patch.count('@@ -')} hunks"),
+                 ApplyPatch, Effect.WRITES, self.apply_patch, lambda a: ", ".join(paths_of(a.patch)),
+                 named=lambda a: self._workspace.named(*paths_of(a.patch))),
             Tool("undo_edit", "Take back the latest change that you made to files.",
-                 UndoEdit, Effect.WRITES, self.undo_edit, lambda a: "latest change"),
+                 UndoEdit, Effect.WRITES, self.undo_edit, lambda a: "latest change",
+                 named=lambda a: {"path": tuple(self._edits.latest_names())}),
         )  # fmt: skip
 
     async def list_files(self, arguments: ListFiles, context: CallContext) -> Output:

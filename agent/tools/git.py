@@ -1,10 +1,12 @@
 """Version control of the workspace: status, diff and commit, without running anything the workspace names.
 
 Hooks, file system monitors, filters, signing and external diff programs can all be named in a workspace's own
-configuration, and then git would run them on this host. Each is switched off for every call.
+configuration, and then git would run them on this host. Each is switched off for every call, and so is what
+could lead elsewhere: submodules, whose configuration is their own, and fetching of what is missing.
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -14,11 +16,16 @@ from pydantic import Field
 
 from agent.errors import ToolFault
 from agent.prompt import fill
-from agent.tools.confine import CLOSED_FILES, Workspace
+from agent.tools.confine import CLOSED_FILES, CLOSED_FOLDERS, Workspace
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
 
 _DEADLINE_S = 60.0
 _FILTER_KEYS = r"^filter\..*\.(clean|smudge|process)$"
+_NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+_NOT_CLOSED = tuple(
+    f":(exclude,icase,glob)**/{pattern}"
+    for pattern in (*CLOSED_FILES, *(f"{folder}/**" for folder in sorted(CLOSED_FOLDERS)))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +70,23 @@ class Git:
             Tool("git_status", "Say which files of the workspace differ from the last commit.",
                  GitStatus, Effect.READS, self.status, lambda a: "status"),
             Tool("git_diff", "Give the differences of the workspace to a commit as a unified diff.",
-                 GitDiff, Effect.READS, self.diff, lambda a: f"{a.revision} {a.path}"),
+                 GitDiff, Effect.READS, self.diff, lambda a: f"{a.revision} {a.path}",
+                 named=lambda a: self._workspace.named(a.path)),
             Tool("git_commit", "Commit all changes of the workspace. Files that hold secrets are left out.",
                  GitCommit, Effect.WRITES, self.commit, lambda a: a.message.splitlines()[0]),
         )  # fmt: skip
 
     async def status(self, arguments: GitStatus, context: CallContext) -> Output:
         """Give branch and changed files."""
-        return Output((await self._git("status", "--short", "--branch", "--", ".")).rstrip())
+        options = ("--short", "--branch", "--ignore-submodules=all")
+        return Output((await self._git("status", *options, "--", ".")).rstrip())
 
     async def diff(self, arguments: GitDiff, context: CallContext) -> Output:
         """Give the diff."""
-        self._workspace.resolve(arguments.path)
-        options = ("--no-ext-diff", "--no-textconv", "--no-color")
-        closed = (f":(exclude,icase,glob)**/{pattern}" for pattern in CLOSED_FILES)
-        text = await self._git("diff", *options, arguments.revision, "--", f"./{arguments.path}", *closed)
+        name = self._workspace.name(self._workspace.resolve(arguments.path))
+        text = await self._git(
+            "diff", *_NO_PROGRAMS, arguments.revision, "--", f":(literal){name}", *_NOT_CLOSED
+        )
         return Output(text.rstrip() or "[no differences]")
 
     async def commit(self, arguments: GitCommit, context: CallContext) -> Output:
@@ -87,16 +96,21 @@ class Git:
             if await self._parent() == context.earlier["head"]:
                 return Output(await self._latest())
             return Output(fill("interrupted"), is_error=True)
-        closed = (f":(exclude,icase,glob)**/{pattern}" for pattern in CLOSED_FILES)
-        await self._git("add", "--all", "--", ".", *closed)
+        own = (".", *_NOT_CLOSED, *await self._submodules())
+        await self._git("add", "--all", "--", *own)
         context.note({"head": before})
-        await self._git(
-            "commit", "--no-verify", "--no-gpg-sign", "--quiet", f"--message={arguments.message}", "--", "."
-        )
+        options = ("--no-verify", "--no-gpg-sign", "--quiet", f"--message={arguments.message}")
+        await self._git("commit", *options, "--", *own)
         return Output(await self._latest())
 
     async def _latest(self) -> str:
-        return (await self._git("show", "--stat", "--no-color", "--format=%h %s", "HEAD")).rstrip()
+        return (await self._git("show", "--stat", *_NO_PROGRAMS, "--format=%h %s", "HEAD")).rstrip()
+
+    async def _submodules(self) -> list[str]:
+        """Give what leaves submodules out: git would look into each with its own configuration."""
+        listed = (await self._git("ls-files", "--stage", "-z")).split("\0")
+        names = (entry.partition("\t")[2] for entry in listed if entry.startswith(_SUBMODULE_MODE))
+        return [f":(exclude,literal){name}" for name in names]
 
     async def _head(self) -> str:
         return (await self._git("rev-parse", "--verify", "--quiet", "HEAD", may_fail=True)).strip()
@@ -105,28 +119,34 @@ class Git:
         return (await self._git("rev-parse", "--verify", "--quiet", "HEAD^", may_fail=True)).strip()
 
     async def _git(self, *arguments: str, may_fail: bool = False) -> str:
-        filters = await _run(
-            self._workspace.root, *_SAFE, "config", "--name-only", "--get-regexp", _FILTER_KEYS
-        )
-        unfiltered = [part for key in filters.stdout.decode().split() for part in ("-c", f"{key}=")]
-        who = ["-c", f"user.name={self._author.name}", "-c", f"user.email={self._author.email}"]
-        own = ["-c", f"safe.directory={self._workspace.root}"]
-        done = await _run(self._workspace.root, *_SAFE, *own, *unfiltered, *who, *arguments)
+        own = {
+            **_SAFE,
+            "user.name": self._author.name,
+            "user.email": self._author.email,
+            "safe.directory": str(self._workspace.root),
+        }
+        root = self._workspace.root
+        # A filter's name may hold anything but NUL, so it is neither split nor put into an argument.
+        filters = await _run(root, own, "config", "-z", "--name-only", "--get-regexp", _FILTER_KEYS)
+        off = {os.fsdecode(key): "" for key in filters.stdout.split(b"\0") if key}
+        done = await _run(root, {**own, **off}, *arguments)
         if done.returncode != 0 and not may_fail:
             told = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
             raise ToolFault(f"git {arguments[0]} ended with status {done.returncode}: {told[:1000]}")
         return done.stdout.decode("utf-8", "replace")
 
 
-_SAFE = (
-    "-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false", "-c", "core.pager=cat",
-    "-c", "commit.gpgSign=false", "-c", "diff.external=", "-c", "core.editor=false",
-    "-c", "protocol.allow=never", "-c", "core.sshCommand=false", "-c", "submodule.recurse=false",
-    "-c", "gc.auto=0", "-c", "maintenance.auto=false",
-)  # fmt: skip
+_SUBMODULE_MODE = "160000 "
+_SAFE = {
+    "core.hooksPath": os.devnull, "core.fsmonitor": "false", "core.pager": "cat", "core.editor": "false",
+    "core.sshCommand": "false", "commit.gpgSign": "false", "log.showSignature": "false", "diff.external": "",
+    "diff.ignoreSubmodules": "all", "submodule.recurse": "false", "status.submoduleSummary": "false",
+    "protocol.allow": "never", "credential.helper": "", "safe.bareRepository": "explicit",
+    "gc.auto": "0", "maintenance.auto": "false",
+}  # fmt: skip
 
 
-async def _run(root: Path, *arguments: str) -> CompletedProcess[bytes]:
+async def _run(root: Path, settings: Mapping[str, str], *arguments: str) -> CompletedProcess[bytes]:
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.devnull,
@@ -135,10 +155,18 @@ async def _run(root: Path, *arguments: str) -> CompletedProcess[bytes]:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+        "GIT_CONFIG_COUNT": str(len(settings)),
     }
+    for number, (key, value) in enumerate(settings.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     try:
         with anyio.fail_after(_DEADLINE_S):
-            return await anyio.run_process(["git", *arguments], cwd=root, env=environment, check=False)
+            return await anyio.run_process(
+                ["git", "--no-pager", *arguments], cwd=root, env=environment, check=False
+            )
     except FileNotFoundError:
         raise ToolFault("git is not installed on this host") from None
     except TimeoutError:

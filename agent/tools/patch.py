@@ -49,6 +49,12 @@ def parse_patch(text: str) -> tuple[FilePatch, ...]:
     return tuple(patches)
 
 
+def paths_of(text: str) -> tuple[str, ...]:
+    """Give the files that a diff names, each once; raises `ToolFault` as `parse_patch` does."""
+    named = (path for patch in parse_patch(text) for path in (patch.old, patch.new) if path is not None)
+    return tuple(dict.fromkeys(named))
+
+
 def _path(line: str) -> str | None:
     name = line[4:].split("\t")[0].strip()
     if name == "/dev/null":

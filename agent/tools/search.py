@@ -57,6 +57,7 @@ def search_tools(workspace: Workspace, program: str | None) -> tuple[AnyTool, ..
             Effect.READS,
             run,
             lambda arguments: f"/{arguments.pattern}/ in {arguments.path}",
+            named=lambda arguments: workspace.named(arguments.path),
         ),
     )
 

@@ -1,6 +1,6 @@
 """What a tool is: a checked set of arguments and an async function that gives text for the model."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -65,7 +65,8 @@ class Tool(Generic[A]):
 
     `purpose` is what the model reads of it. `summary` gives one line for a person. `run` may raise
     `ToolFault`; its message becomes the result. `parameters` is the JSON Schema where somebody else
-    than `arguments` knows it.
+    than `arguments` knows it. `named` gives what rules of approval look at and the arguments do not say
+    plainly: files by their real names in the workspace.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Tool(Generic[A]):
     run: Callable[[A, CallContext], Awaitable[Output]]
     summary: Callable[[A], str]
     parameters: JsonObject | None = None
+    named: Callable[[A], Mapping[str, tuple[str, ...]]] = lambda arguments: {}
 
     @property
     def spec(self) -> ToolSpec:
