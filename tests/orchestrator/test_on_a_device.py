@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,14 @@ def test_ctrl_c_leaves_the_build_on_the_phone_and_says_nothing_but_that(
     environment = {**os.environ, "POCKETBUILD_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT)}
     said = []
     with subprocess.Popen(
-        program, cwd=tmp_path, env=environment, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        program,
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # What a shell started in the background ignores this signal, and so would all that it starts.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     ) as first:
         for line in first.stderr or ():
             said.append(line.strip())
