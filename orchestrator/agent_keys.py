@@ -34,5 +34,18 @@ def claim(data_dir: Path, owner: str, key: str, body_sha256: str, run_id: str) -
     return str(known["run_id"])
 
 
+def forget_keys(data_dir: Path, before_s: float) -> None:
+    """Forget keys that were claimed before a time and whose runs are gone. Blocking."""
+    for note in (data_dir / FOLDER).glob("*"):
+        try:
+            run_id = json.loads(note.read_text())["run_id"]
+        except (json.JSONDecodeError, KeyError):
+            run_id = None
+        if note.stat().st_mtime < before_s and (
+            run_id is None or not (data_dir / "agents" / run_id).is_dir()
+        ):
+            note.unlink()
+
+
 def _note(data_dir: Path, owner: str, key: str) -> Path:
     return data_dir / FOLDER / hashlib.sha256(f"{owner}\0{key}".encode()).hexdigest()

@@ -120,6 +120,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
         "artifacts": [_SHA256],
         "workspaces": [_WORKSPACE],
         "blob_bytes": 48_213,
+        "agent_runs": [{"id": _RUN_ID, "size_bytes": 81_920}],
         "is_dry_run": True,
     },
     "BuildReply": _BUILD,

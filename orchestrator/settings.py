@@ -71,10 +71,15 @@ class Limits(_Group):
 
 
 class Retention(_Group):
-    """How long ended builds are kept, and how much they may take together; None means for ever."""
+    """How long ended builds and runs of the agent are kept, and how much they may take; None is no limit.
+
+    `max_age_days` and `max_bytes` are for builds, `agent_…` for runs of the agent.
+    """
 
     max_age_days: float | None = Field(default=30.0, gt=0)
     max_bytes: int | None = Field(default=20 * 2**30, gt=0)
+    agent_max_age_days: float | None = Field(default=30.0, gt=0)
+    agent_max_bytes: int | None = Field(default=4 * 2**30, gt=0)
     every_s: float = Field(default=3600.0, gt=0)
 
 
@@ -228,8 +233,8 @@ def load_settings(config_file: Path | None = None, **chosen: Any) -> LoadedSetti
             ("environment", EnvSettingsSource(Settings, case_sensitive=False)()),
             ("command line", {name: value for name, value in chosen.items() if value is not None}),
         ]
-    except ValueError as fault:
-        raise SettingsFault(f"the settings cannot be read: {fault}") from fault
+    except (ValueError, OSError) as fault:
+        raise SettingsFault(f"the settings in {path} or the environment cannot be read: {fault}") from fault
     for source, values in layers:
         _lay_over(merged, values, source, sources)
     try:

@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from orchestrator.store.records import Phase
 from orchestrator.store.tables import hosts, phones
 
 log = structlog.get_logger(__name__)
+SWEPT_FILE = "last-sweep"
+FIRST_SWEEP_S = 30.0
+"""How long a service that has just started leaves its disk to those who wait for it."""
 
 
 class Janitor:
@@ -80,13 +84,19 @@ class Janitor:
             self._stores.bells.ring("builds")
 
     async def _sweep(self) -> None:
+        """Sweep every so often, counted across restarts: a service may never live that long at once."""
+        every_s = self._stores.settings.retention.every_s
+        note = self._stores.settings.data_dir / SWEPT_FILE
+        since_s = await to_thread.run_sync(_age_s, note)
+        await anyio.sleep(max(min(FIRST_SWEEP_S, every_s), every_s - since_s))
         while True:
-            await anyio.sleep(self._stores.settings.retention.every_s)
             try:
                 await outlast_outages(lambda: retention.sweep(self._resources, dry_run=False))
             except (OSError, StoreError) as fault:
                 # A disk or an object store that fails now keeps no build from being built.
                 log.warning("retention.failed", fault=str(fault)[:300])
+            await to_thread.run_sync(_touch, note)
+            await anyio.sleep(every_s)
 
 
 def give_up_lost_hosts(connection: sa.Connection, lab: Lab, now_s: float) -> list[str]:
@@ -118,6 +128,18 @@ def _reassign(connection: sa.Connection, host: str, now_s: float) -> list[str]:
         ending.queue_again(connection, build, f"attempt {build.attempt} on {phone.address}: {reason}")
         given_up.append(build.run_id)
     return given_up
+
+
+def _age_s(note: Path) -> float:
+    """Say how old a note is; one that is not there is made now."""
+    if not note.exists():
+        _touch(note)
+    return time.time() - note.stat().st_mtime if note.exists() else 0.0
+
+
+def _touch(note: Path) -> None:
+    with suppress(OSError):  # a full disk keeps no build from being built
+        note.touch()
 
 
 def _folder_id(data_dir: Path) -> str:

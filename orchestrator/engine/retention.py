@@ -1,4 +1,4 @@
-"""What is kept for how long: ended builds by age and size, and what no build needs any more.
+"""What is kept for how long: ended builds and runs of agents by age and size, and what no build needs.
 
 Nothing that a waiting or running build needs is ever touched. A dry run says what would go.
 """
@@ -6,14 +6,15 @@ Nothing that a waiting or running build needs is ever touched. A dry run says wh
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import sqlalchemy as sa
 import structlog
 from anyio import to_thread
 from dbos import DBOS
 
-from orchestrator.engine.resources import EngineResources
-from orchestrator.settings import Retention
+from orchestrator.engine import agent_retention
+from orchestrator.engine.resources import EngineResources, Stores
 from orchestrator.store import owned
 from orchestrator.store.records import Phase
 from orchestrator.store.tables import artifacts, builds, idempotency, runs, webhooks
@@ -25,9 +26,25 @@ IDLE_S = DAY_S
 AT_ONCE = 500
 
 
+class Ended(Protocol):
+    """An ended build, or a run of an agent, as retention sees it."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+
+    @property
+    def finished_s(self) -> float:
+        """When it ended."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes on the disk."""
+
+
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """An ended build as retention sees it."""
+class EndedBuild:
+    """An ended build; the size is that of its log and its artifacts."""
 
     id: str
     finished_s: float
@@ -42,21 +59,25 @@ class Swept:
     artifacts: tuple[str, ...]
     workspaces: tuple[str, ...]
     blob_bytes: int
+    agent_runs: dict[str, int]
+    """Runs of this host's agents by id, each with its size in bytes."""
     is_dry_run: bool
 
 
-def choose_expired(ended: Sequence[Ended], keep: Retention, now_s: float) -> list[str]:
-    """Choose which ended builds go: all past the age, then the oldest until the rest fits the size."""
-    newest_first = sorted(ended, key=lambda build: (build.finished_s, build.id), reverse=True)
+def choose_expired(
+    ended: Sequence[Ended], max_age_days: float | None, max_bytes: int | None, now_s: float
+) -> list[str]:
+    """Choose what goes of what has ended: all past the age, then the oldest until the rest fits the size."""
+    newest_first = sorted(ended, key=lambda each: (each.finished_s, each.id), reverse=True)
     expired: list[str] = []
     kept_bytes = 0
-    for build in newest_first:
-        is_old = keep.max_age_days is not None and now_s - build.finished_s > keep.max_age_days * DAY_S
-        is_too_much = keep.max_bytes is not None and kept_bytes + build.size_bytes > keep.max_bytes
+    for each in newest_first:
+        is_old = max_age_days is not None and now_s - each.finished_s > max_age_days * DAY_S
+        is_too_much = max_bytes is not None and kept_bytes + each.size_bytes > max_bytes
         if is_old or is_too_much:
-            expired.append(build.id)
+            expired.append(each.id)
         else:
-            kept_bytes += build.size_bytes
+            kept_bytes += each.size_bytes
     return expired
 
 
@@ -65,7 +86,8 @@ async def sweep(resources: EngineResources, *, dry_run: bool, now_s: float | Non
     stores = resources.stores
     now_s = time.time() if now_s is None else now_s
     ended = await stores.database.read(_ended)
-    expired = choose_expired(ended, stores.settings.retention, now_s)
+    keep = stores.settings.retention
+    expired = choose_expired(ended, keep.max_age_days, keep.max_bytes, now_s)
     contents = await stores.database.read(lambda c: _contents_of_only(c, expired))
     workspaces = await to_thread.run_sync(stores.workspaces.fingerprints)
     needed = await stores.database.read(lambda c: _needed_workspaces(c, expired))
@@ -77,7 +99,25 @@ async def sweep(resources: EngineResources, *, dry_run: bool, now_s: float | Non
     )
     if expired and not dry_run:
         log.info("builds.removed", count=len(expired), artifacts=len(contents), workspaces=len(idle))
-    return Swept(tuple(expired), tuple(contents), tuple(idle), blob_bytes, dry_run)
+    agent_runs = await _sweep_agents(stores, dry_run=dry_run, now_s=now_s)
+    return Swept(tuple(expired), tuple(contents), tuple(idle), blob_bytes, agent_runs, dry_run)
+
+
+async def _sweep_agents(stores: Stores, *, dry_run: bool, now_s: float) -> dict[str, int]:
+    """Remove the runs that this host keeps no longer; gives their sizes."""
+    data_dir, keep = stores.settings.data_dir, stores.settings.retention
+    kept = await to_thread.run_sync(agent_retention.idle_runs, data_dir, now_s)
+    chosen = choose_expired(kept, keep.agent_max_age_days, keep.agent_max_bytes, now_s)
+    if not chosen:
+        return {}
+    unfinished = await stores.database.read(_unfinished)
+    expired = await to_thread.run_sync(agent_retention.without_live_builds, data_dir, chosen, unfinished)
+    if not dry_run:
+        expired = await to_thread.run_sync(agent_retention.remove_runs, data_dir, expired)
+    sizes = {run.id: run.size_bytes for run in kept if run.id in set(expired)}
+    if sizes and not dry_run:
+        log.info("agent_runs.removed", count=len(sizes), size_bytes=sum(sizes.values()))
+    return sizes
 
 
 async def _remove(
@@ -101,10 +141,15 @@ async def _remove(
     await to_thread.run_sync(stores.workspaces.sweep_incoming, IDLE_S)
 
 
-def _ended(connection: sa.Connection) -> list[Ended]:
+def _unfinished(connection: sa.Connection) -> list[str]:
+    query = sa.select(builds.c.id).where(builds.c.state != Phase.FINISHED.value)
+    return [row[0] for row in connection.execute(query)]
+
+
+def _ended(connection: sa.Connection) -> list[EndedBuild]:
     query = sa.select(builds.c.id, builds.c.finished_s, builds.c.size_bytes)
     found = connection.execute(query.where(builds.c.state == Phase.FINISHED.value))
-    return [Ended(row[0], row[1] or 0.0, row[2]) for row in found]
+    return [EndedBuild(row[0], row[1] or 0.0, row[2]) for row in found]
 
 
 def _contents_of_only(connection: sa.Connection, expired: list[str]) -> list[str]:

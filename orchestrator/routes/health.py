@@ -52,6 +52,13 @@ class Status(BaseModel):
     phones: dict[str, int] = Field(examples=[{"online": 2, "busy": 4}])
 
 
+class SweptRun(BaseModel):
+    """A run of an agent, and what its folder takes."""
+
+    id: str
+    size_bytes: int
+
+
 class SweepReply(BaseModel):
     """What retention removed, or would remove."""
 
@@ -59,6 +66,7 @@ class SweepReply(BaseModel):
     artifacts: list[str]
     workspaces: list[str]
     blob_bytes: int
+    agent_runs: list[SweptRun] = Field(description="Of this host's agents.")
     is_dry_run: bool
 
 
@@ -124,5 +132,6 @@ async def apply_retention(
         artifacts=list(swept.artifacts),
         workspaces=list(swept.workspaces),
         blob_bytes=swept.blob_bytes,
+        agent_runs=[SweptRun(id=run_id, size_bytes=size) for run_id, size in swept.agent_runs.items()],
         is_dry_run=swept.is_dry_run,
     )

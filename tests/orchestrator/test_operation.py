@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request, Response
 
 from orchestrator.engine import retention
 from orchestrator.engine.hooks import PrivateAddress, check_address, sign
-from orchestrator.engine.retention import DAY_S, Ended, choose_expired
+from orchestrator.engine.retention import DAY_S, EndedBuild, choose_expired
 from orchestrator.serving import serving
 from orchestrator.settings import Retention
 from tests.orchestrator.conftest import Start
@@ -36,10 +36,9 @@ SECRET = "whsec_" + base64.b64encode(b"0123456789abcdef0123456789abcdef").decode
 )
 def test_the_old_and_what_is_too_much_goes_oldest_first(keep: Retention, expired: list[str]) -> None:
     now_s = 10 * DAY_S
-    found = [
-        Ended(name, now_s - age * DAY_S, 10) for name, age in (("c", 1), ("a", 3), ("d", 0.5), ("b", 1.5))
-    ]
-    assert choose_expired(found, keep, now_s) == expired
+    ages = (("c", 1), ("a", 3), ("d", 0.5), ("b", 1.5))
+    found = [EndedBuild(name, now_s - age * DAY_S, 10) for name, age in ages]
+    assert choose_expired(found, keep.max_age_days, keep.max_bytes, now_s) == expired
 
 
 def kept_in(data: Path) -> set[Path]:
@@ -77,6 +76,7 @@ async def test_retention_says_what_would_go_removes_it_and_spares_what_runs(
             "artifacts": [],
             "workspaces": [],
             "blob_bytes": 0,
+            "agent_runs": [],
             "is_dry_run": True,
         }
 
