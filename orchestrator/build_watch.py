@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 from agent.message import JsonObject
 from agent.progress import BuildAdvanced, BuildProblemSeen, OnBuildProgress
 from builder_bridge.build import BuildId
+from builder_bridge.log.places import NOWHERE
 from builder_bridge.log.reader import LogReader
 from orchestrator.client import ApiClient, FeedEvent, Refused
 from orchestrator.forecast import EarlierBuild, History, estimate, history_of
@@ -101,7 +102,7 @@ async def history_before(client: ApiClient, build: JsonObject) -> History | None
 
 
 def path_here(file: str | None, workspace: Path | None) -> str | None:
-    """Name a file of the phone as the workspace has it; one that is not in it stays as it is."""
+    """Name a file of the phone as the workspace has it; one outside of its copy there stays as it is."""
     if file is None or workspace is None:
         return file
     parts = PurePosixPath(file).parts
@@ -109,7 +110,7 @@ def path_here(file: str | None, workspace: Path | None) -> str | None:
         inside = PurePosixPath(*parts[start:])
         if ".." not in inside.parts and (workspace / inside).is_file():
             return str(inside)
-    return file
+    return NOWHERE.to_workspace(file) or file
 
 
 def task_at_work(line: str) -> str | None:

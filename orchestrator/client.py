@@ -48,10 +48,14 @@ class FeedEvent:
 
 
 class ApiClient:
-    """The `/v1` API of one service as methods; bodies are JSON objects as the API gives them."""
+    """The `/v1` API of one service as methods; bodies are JSON objects as the API gives them.
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    For `patience_s` what only reads is tried again where the service does not answer.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, patience_s: float = PATIENCE_S) -> None:
         self._http = http
+        self._patience_s = patience_s
 
     @property
     def url(self) -> str:
@@ -176,7 +180,7 @@ class ApiClient:
                         if event.name == "end":
                             return
             except httpx.TransportError as fault:
-                if time.monotonic() - tried_s > PATIENCE_S:
+                if time.monotonic() - tried_s > self._patience_s:
                     raise _unreachable(self.url, fault) from fault
             await anyio.sleep(WAIT_PAUSE_S)
 
@@ -210,7 +214,7 @@ class ApiClient:
             try:
                 return await self._send("GET", path, params=params)
             except ServiceUnreachable:
-                if time.monotonic() - started_s > PATIENCE_S:
+                if time.monotonic() - started_s >= self._patience_s:
                     raise
             await anyio.sleep(WAIT_PAUSE_S)
 
@@ -228,13 +232,15 @@ _FEED_TIMEOUT = httpx.Timeout(10.0, read=60.0)
 
 
 @asynccontextmanager
-async def open_client(url: str, token: str | None = None) -> AsyncIterator[ApiClient]:
-    """Open a client of the service at a URL for the block."""
+async def open_client(
+    url: str, token: str | None = None, patience_s: float = PATIENCE_S
+) -> AsyncIterator[ApiClient]:
+    """Open a client of the service at a URL for the block; `patience_s` as `ApiClient` says."""
     headers = {"authorization": f"Bearer {token}"} if token else {}
     timeout = httpx.Timeout(30.0, read=330.0)
     # The service is named by its owner, never reached through a proxy of the environment.
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, trust_env=False) as http:
-        yield ApiClient(http)
+        yield ApiClient(http, patience_s)
 
 
 async def _check(response: httpx.Response) -> None:

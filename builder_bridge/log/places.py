@@ -8,6 +8,8 @@ from urllib.parse import unquote
 
 _DRIVE = re.compile(r"[A-Za-z]:/")
 _SLASHED_DRIVE = re.compile(r"/[A-Za-z]:/")
+_OWN_COPY = re.compile(r"/.*?/pocketbuild/trees/[0-9a-f]{20}/")
+"""Where the runner on a phone keeps its copy of a workspace: `PREFIX/../pocketbuild/trees/PLACE`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class PathMap:
 
         Percent signs are decoded (Kotlin prints URIs) unless the raw name is the better fit. A
         relative path is taken to be in the workspace already; one that leaves it by `..` is not.
+        The copy that our own runner keeps on a phone is known by its form.
         """
         name = decoded(file)
         path = PurePosixPath(name)
@@ -38,7 +41,8 @@ class PathMap:
         for root in self.roots:
             if path.is_relative_to(root) and ".." not in path.parts:
                 return str(path.relative_to(root))
-        return None
+        own = _OWN_COPY.match(name)
+        return str(PurePosixPath(name[own.end() :])) if own and ".." not in path.parts else None
 
 
 def decoded(file: str) -> str:
@@ -61,4 +65,4 @@ def _is_encoded(file: str) -> bool:
 
 
 NOWHERE = PathMap(())
-"""Maps relative paths only."""
+"""Maps relative paths and those of our own copies only."""

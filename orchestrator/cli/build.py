@@ -22,7 +22,7 @@ from orchestrator.settings import LoadedSettings, load_settings
 PHONE_ANSWER_S = 30.0
 NEXT_STEP = "Or name another phone: `pocketbuild phone list` shows them."
 _READ_ON = re.compile(r"read_build_log\([^)]*\)")
-STAGES = ("scan", "upload", "unpack", "gradle", "collect", "fetch", "explain")
+STAGES = ("scan", "upload", "received", "unpack", "gradle", "collect", "fetch", "explain")
 
 
 @dataclass(frozen=True, slots=True)

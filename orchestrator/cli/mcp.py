@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from orchestrator.cli import connect, terminal
-from orchestrator.settings import Settings, load_settings
+from orchestrator.settings import Settings
 
 
 @click.command()
@@ -19,9 +19,7 @@ def mcp(config: Path | None) -> None:
     Uses the service of the data folder where one runs, else runs one as long as the client stays.
     """
     with terminal.told_faults():
-        loaded = load_settings(config)
-        quiet = {} if "log_level" in loaded.sources else {"log_level": "warning"}
-        settings = load_settings(config, **quiet).settings
+        settings = connect.load_quietly(config).settings
     terminal.run_async(_serve, settings)
 
 

@@ -30,7 +30,8 @@ async def _status(settings: Settings, build_id: str | None, is_json: bool) -> in
             f"no service runs on {settings.data_dir}",
             hint="Start one with `pocketbuild serve`; `pocketbuild build` and `agent` need none.",
         )
-    async with terminal.one_fault(), open_client(url, connect.token_of(settings)) as client:
+    # The note of a service that was killed names one that will not come back by itself.
+    async with terminal.one_fault(), open_client(url, connect.token_of(settings), patience_s=0) as client:
         if build_id is not None:
             shown = await client.build(build_id)
         else:

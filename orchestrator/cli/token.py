@@ -39,7 +39,8 @@ def token(context: click.Context, config: Path | None, data_dir: Path | None) ->
 @click.argument("owner")
 @click.option("--scope", "scopes", multiple=True, type=click.Choice([each.value for each in Permission]),
               help="What it may do; may be given several times.")  # fmt: skip
-@click.option("--days", type=float, help="After how many days it expires; never by default.")
+@click.option("--days", type=click.FloatRange(min=0, min_open=True),
+              help="After how many days it expires; never by default.")  # fmt: skip
 @click.option("--note", default="", help="What it is for.")
 @click.pass_obj
 def create(settings: Settings, owner: str, scopes: tuple[str, ...], days: float | None, note: str) -> None:

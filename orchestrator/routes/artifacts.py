@@ -1,5 +1,6 @@
 """Artifacts of builds, with ranges and conditional requests; the ETag is the content's sha256."""
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
@@ -15,6 +16,7 @@ from orchestrator.store import builds as build_store
 router = APIRouter(prefix="/v1/builds/{build_id}/artifacts", tags=["artifacts"])
 _MEDIA_TYPES = {"apk": "application/vnd.android.package-archive"}
 _OTHER = "application/octet-stream"
+_UNFIT_FOR_A_HEADER = re.compile(r'[^\x20-\x7e]|["\\]')
 _BYTES: dict[str, Any] = {
     kind: {"schema": {"type": "string", "format": "binary"}} for kind in [*_MEDIA_TYPES.values(), _OTHER]
 }
@@ -56,7 +58,7 @@ async def get_artifact(
     if await service.stores.artifacts.size_bytes(artifact.sha256) is None:
         raise NotFound(f"{artifact.path} of build {build_id} is no longer kept", code="artifact_removed")
     span = answer_range(range_ if if_range in (None, etag) else None, artifact.size_bytes)
-    filename = artifact.path.rpartition("/")[2].replace('"', "").encode("ascii", "replace").decode()
+    filename = _UNFIT_FOR_A_HEADER.sub("_", artifact.path.rpartition("/")[2])
     headers["content-disposition"] = f'attachment; filename="{filename}"'
     return StreamingResponse(
         service.stores.artifacts.read(artifact.sha256, span.start, span.end),

@@ -51,15 +51,6 @@ class ArtifactStore:
             yield bytes(piece)
             start = piece_end
 
-    async def copy_to(self, sha256: str, destination: Path) -> None:
-        """Write a content into a file of this host, for tools that want a file."""
-        size = await self.size_bytes(sha256)
-        if size is None:
-            raise NotFound(f"the content {sha256} is no longer kept")
-        with destination.open("wb") as file:
-            async for piece in self.read(sha256, 0, size):
-                await to_thread.run_sync(file.write, piece)
-
     async def put_workspace(self, archive: Path, fingerprint: str) -> None:
         """Take the archive of a workspace, so that every host of a lab can have it."""
         await obstore.put_async(self._store, f"workspaces/{fingerprint}.zip", archive)

@@ -276,8 +276,9 @@ def _compile(pattern: str) -> "re2._Regexp":
     try:
         return re2.compile(f"(?m){pattern}".encode(), options)
     except re2.error as fault:
+        said = fault.args[0].decode("utf-8", "replace").replace("(?m)", "")
         raise BadRequest(
-            f"the pattern is not a regular expression of RE2: {fault}",
+            f"the pattern is not a regular expression of RE2: {said}",
             code="bad_pattern",
             hint="RE2 has no back-references and no look-around.",
         ) from fault

@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-JsonValue = Any
 R = TypeVar("R")
 
 

@@ -131,6 +131,7 @@ async def test_lines_tail_and_search_agree_with_the_log(start: Start, projects: 
         assert found == {"lines": [0, 7, 14, 21, 28], "hits": 72, "total": 500}
         bad = await running.http.get(f"{base}/search", params={"pattern": "(a"})
         assert (bad.status_code, bad.json()["code"]) == (400, "bad_pattern")
+        assert bad.json()["detail"] == "the pattern is not a regular expression of RE2: missing ): (a"
 
 
 RANGES: list[tuple[str, int, slice | None]] = [

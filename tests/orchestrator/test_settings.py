@@ -44,7 +44,7 @@ def test_later_sources_win_and_each_setting_knows_where_it_came_from(
         ),
         ('[[phones]]\nadress = "x"', "did you mean address?"),
         ("port = 70000", "setting port in {file}: Input should be less than or equal to 65535"),
-        ("port = [", "the settings cannot be read"),
+        ("port = [", "the settings in {file} or the environment cannot be read"),
     ],
 )
 def test_a_wrong_file_is_explained_by_setting_and_source(write: Path, text: str, expected: str) -> None:

@@ -1,15 +1,19 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from orchestrator.cli.connect import published
+from orchestrator.client import PATIENCE_S, open_client
+from orchestrator.errors import ServiceUnreachable
 from tests.orchestrator.processes import kill, start_service
 from tests.orchestrator.workspaces import make_workspace
 
@@ -94,6 +98,23 @@ def test_a_build_of_the_same_content_is_not_played_back(data: Path, tmp_path: Pa
 def test_status_without_a_service_says_how_to_start_one(tmp_path: Path) -> None:
     done = pocketbuild(tmp_path, "status")
     assert (done.returncode, "Start one with `pocketbuild serve`" in done.stderr) == (4, True), done.stderr
+
+
+def test_status_does_not_wait_for_a_service_that_was_killed(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nobody listens there, and nobody else can
+        with published(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"):
+            done = pocketbuild(tmp_path, "status")
+    assert (done.returncode, "does not answer" in done.stderr) == (4, True), done.stderr
+
+
+@pytest.mark.anyio
+async def test_a_client_without_patience_tells_at_once_that_nobody_answers() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        async with open_client(f"http://127.0.0.1:{taken.getsockname()[1]}", patience_s=0) as client:
+            with anyio.fail_after(PATIENCE_S / 2), pytest.raises(ServiceUnreachable):
+                await client.phones()
 
 
 def phones_of(data: Path) -> dict[str, dict[str, Any]]:
@@ -184,6 +205,7 @@ def test_status_tells_of_phones_and_builds(data: Path, tmp_path: Path) -> None:
         (("agent", "show", "none"), 3, "there is no run none"),
         (("build", "/nowhere"), 2, "does not exist"),
         (("build", ".", "--config", "/nowhere.toml"), 2, "no settings file"),
+        (("token", "create", "ann", "--days", "0"), 2, "is not in the range x>0"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(
