@@ -207,11 +207,14 @@ async def test_a_real_phone_gives_ranges_side_by_side(
 ) -> None:
     run_id = new_run()
     folder = files_of(fake_box, route_name) / "pocketbuild/runs" / run_id
-    (folder / "artifacts").mkdir(parents=True)
+    home = files_of(fake_box, route_name)
+    for made in (folder.parent.parent, folder.parent, folder, folder / "artifacts"):
+        made.mkdir(mode=0o700, exist_ok=True)
+        os.chown(made, *owner_of(home))  # others build on this phone, too
     (folder / "digest").write_text("x\n")
     (folder / "artifacts/1").write_bytes(CONTENT)
     for path in [folder, *folder.rglob("*")]:
-        os.chown(path, *owner_of(files_of(fake_box, route_name)))
+        os.chown(path, *owner_of(home))
     async with connect(fake_box.serial) as adb:
         route: Route = await pick_route(adb, [route_name])
         await fetch_artifact(route, run_id, artifact_of(CONTENT), tmp_path / "app.apk", 4)
