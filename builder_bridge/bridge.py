@@ -32,6 +32,7 @@ from builder_bridge.evidence import TAIL_BYTES, explain_death
 from builder_bridge.fetch import fetch_artifact
 from builder_bridge.follow import follow_run
 from builder_bridge.handoff import (
+    MAX_LINE_BYTES,
     RUN_ID,
     ResultDocument,
     RunsDocument,
@@ -54,6 +55,7 @@ from builder_bridge.workspace.snapshot import Snapshot
 DEFAULT_ROUTES = ("run_as", "shell_dir")
 _HEALTH_LIMIT_S = 10.0
 _MAX_VERDICTS = 20
+_MAX_EVENTS_BYTES = 64 << 20
 
 
 @asynccontextmanager
@@ -170,8 +172,7 @@ class Bridge:
             async for _ in self.follow(run_id, status.log_size_bytes):
                 pass
         try:
-            async with self._route.get(run_id, "result", 0) as parts:
-                line = b"".join([part async for part in parts])
+            line = await self._read(run_id, "result", MAX_LINE_BYTES)
         except UnknownRun:
             return await self._lost_result(run_id)
         return await self._with_cause(to_result(parse(line, ResultDocument), run_id, {}))
@@ -194,8 +195,7 @@ class Bridge:
         """Give what Gradle's init script noted about tasks, as lines of JSON; empty where it did not run."""
         check_run_id(run_id)
         try:
-            async with self._route.get(run_id, "events", 0) as parts:
-                return b"".join([part async for part in parts])
+            return await self._read(run_id, "events", _MAX_EVENTS_BYTES)
         except UnknownRun:
             return b""
 
@@ -207,23 +207,26 @@ class Bridge:
         how many there are, `reports_left_out` how many were too much; empty where there are none.
         """
         check_run_id(run_id)
-        size_bytes, parts = 0, []
         try:
-            async with self._route.get(run_id, "reports", 0) as pieces:
-                async for piece in pieces:
-                    size_bytes += len(piece)
-                    if size_bytes > MAX_ARCHIVE_BYTES:
-                        raise ProtocolFault(
-                            f"The phone sends more than {MAX_ARCHIVE_BYTES} bytes of reports."
-                        )
-                    parts.append(piece)
+            archive = await self._read(run_id, "reports", MAX_ARCHIVE_BYTES)
         except UnknownRun:
             return {}
-        return await run_sync(read_archive, b"".join(parts))
+        return await run_sync(read_archive, archive)
 
     async def gc(self, keep: int = 10) -> None:
         """Remove ended runs but the newest `keep`; 0 removes all that was handed over, too."""
         await self._route.call("gc", str(keep))
+
+    async def _read(self, run_id: RunId, name: str, max_bytes: int) -> bytes:
+        """Give a small file of a run; raises `ProtocolFault` for a phone that sends more than it may."""
+        size_bytes, parts = 0, []
+        async with self._route.get(run_id, name, 0) as pieces:
+            async for piece in pieces:
+                size_bytes += len(piece)
+                if size_bytes > max_bytes:
+                    raise ProtocolFault(f"The phone sends more than {max_bytes} bytes of {name}.")
+                parts.append(piece)
+        return b"".join(parts)
 
     def _keep_verdict(self, verdict: ResultDocument) -> None:
         """Spare `result` a question; verdicts that nobody asks for are forgotten."""

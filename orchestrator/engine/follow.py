@@ -77,10 +77,7 @@ async def _read_to_end(resources: EngineResources, job: Assignment, writer: LogW
             wait_s = patience.next_wait_s(fault, time.monotonic())
             if wait_s is None:
                 return handover.given_up(fault)
-            log.warning(
-                "phone.faulted", serial=job.run.phone, code=fault.code, fault=str(fault), wait_s=wait_s
-            )
-            await handover.mark(resources.stores, job.build.id, "gradle", f"reconnecting: {fault}")
+            await handover.mark_fault(resources.stores, job, "gradle", fault, patience)
             await anyio.sleep(wait_s)
 
 

@@ -82,7 +82,7 @@ async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> d
         await port.submit(job.run_id, spec_of(job.build), snapshot)
         return port.route_name
 
-    route = await with_patience(resources, job, submit, stop_on_cancel=True)
+    route = await with_patience(resources, job, submit, "upload", stop_on_cancel=True)
     if isinstance(route, WorkspaceFault) and await to_thread.run_sync(
         stores.workspaces.drop_damaged, job.build.fingerprint
     ):
@@ -106,13 +106,15 @@ async def with_patience(
     resources: EngineResources,
     job: Assignment,
     work: Callable[[PhonePort], Awaitable[T]],
+    stage: str,
     *,
     stop_on_cancel: bool = False,
 ) -> T | BridgeError | None:
     """Do something on the run's phone, connecting again for as long as that is worth it.
 
     Gives the fault once it is not, and None where the build was cancelled while it was tried. What
-    may be cancelled is given up at the build's deadline, too.
+    may be cancelled is given up at the build's deadline, too. What is waited for is the reason of the
+    build in its `stage`.
     """
     deadline_s = job.run.created_s + float(job.build.spec["deadline_s"])
     care = resources.stores.settings.care
@@ -126,12 +128,19 @@ async def with_patience(
             wait_s = patience.next_wait_s(fault, time.monotonic())
             if wait_s is None or (stop_on_cancel and time.time() > deadline_s):
                 return fault
-            log.warning(
-                "phone.faulted", serial=job.run.phone, code=fault.code, fault=str(fault), wait_s=wait_s
-            )
+            await mark_fault(resources.stores, job, stage, fault, patience)
         await anyio.sleep(wait_s)
         if stop_on_cancel and (await load(resources.stores, job.build.id, job.run.id)).build.cancel_asked:
             return None
+
+
+async def mark_fault(
+    stores: Stores, job: Assignment, stage: str, fault: BridgeError, patience: Patience
+) -> None:
+    """Say once what a build waits for now, however often it is tried again."""
+    if patience.is_news(fault):
+        log.warning("phone.faulted", serial=job.run.phone, code=fault.code, fault=str(fault))
+        await mark(stores, job.build.id, stage, f"trying again: {fault}")
 
 
 async def mark(stores: Stores, build_id: str, stage: str, reason: str | None = None) -> None:

@@ -38,13 +38,20 @@ async def collect(resources: EngineResources, build_id: str, run_id: str) -> dic
     async def get_result(port: PhonePort) -> BuildResult:
         return await port.result(job.run_id)
 
-    result = await handover.with_patience(resources, job, get_result)
+    result = await handover.with_patience(resources, job, get_result, "fetch")
     if not isinstance(result, BuildResult):
         return _given_up(result)
     if not await follow.heal_log(resources, job, result.log_sha256, result.log_size_bytes):
         return {"outcome": Outcome.LOST.value, "cause": "the log that came here is not the phone's"}
     await to_thread.run_sync(stores.logs.pack, run_id)
+    limit = stores.settings.limits.artifact_bytes
     for artifact in result.artifacts:
+        if artifact.size_bytes > limit:
+            return {
+                "outcome": Outcome.REFUSED.value,
+                "cause": f"the artifact {artifact.path} has {artifact.size_bytes} bytes, {limit} are allowed",
+                "hint": "Let the build make less, or raise `limits.artifact_bytes` in the settings.",
+            }
         fault = await _fetch(resources, job, artifact)
         if fault is not None:
             return _given_up(fault)
@@ -97,7 +104,7 @@ async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact
             return scratch
 
         try:
-            fetched = await handover.with_patience(resources, job, fetch)
+            fetched = await handover.with_patience(resources, job, fetch, "fetch")
             if not isinstance(fetched, Path):
                 return fetched
             if await to_thread.run_sync(sha256_of, scratch) != artifact.sha256:
@@ -133,7 +140,7 @@ async def _fetch_events(resources: EngineResources, job: Assignment) -> None:
     async def get_events(port: PhonePort) -> bytes:
         return await port.events(job.run_id)
 
-    events = await handover.with_patience(resources, job, get_events)
+    events = await handover.with_patience(resources, job, get_events, "fetch")
     if isinstance(events, bytes):
         await to_thread.run_sync(logs.put_events, job.run.id, events)
     elif events is not None:
@@ -148,7 +155,7 @@ async def _fetch_reports(resources: EngineResources, job: Assignment, result: Bu
         async def get_reports(port: PhonePort) -> Mapping[str, bytes]:
             return await port.reports(job.run_id)
 
-        reports = await handover.with_patience(resources, job, get_reports)
+        reports = await handover.with_patience(resources, job, get_reports, "fetch")
         if reports is None or isinstance(reports, BridgeError):
             code = None if reports is None else reports.code
             log.warning("reports.not_fetched", serial=job.run.phone, code=code, fault=str(reports))

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from builder_bridge.errors import (
     BridgeError,
+    PhoneBusy,
     PhoneLost,
     PhoneUnauthorized,
     PhoneUnavailable,
@@ -22,7 +23,8 @@ class Patience:
     """Decides about the next try after a fault; `now_s` comes from the caller's clock.
 
     A phone that stays away for `gone_after_s` in one piece is given up; damaged bytes are tried
-    again a few times; everything else is final at once.
+    again a few times; everything else is final at once. A phone that answers and is busy is asked
+    ever more seldom.
     """
 
     gone_after_s: float
@@ -30,11 +32,19 @@ class Patience:
     last_contact_s: float
     _wait_s: float = FIRST_WAIT_S
     _damaged: int = field(default=0)
+    _is_busy: bool = False
+    _told: str = ""
 
     def saw_phone(self, now_s: float) -> None:
         """Note that the phone answered."""
         self.last_contact_s = now_s
-        self._wait_s = FIRST_WAIT_S
+        if not self._is_busy:
+            self._wait_s, self._told = FIRST_WAIT_S, ""
+
+    def is_news(self, fault: BridgeError) -> bool:
+        """Say whether a fault is another than the last one: one that lasts is worth one warning."""
+        last, self._told = self._told, f"{fault.code}: {fault}"
+        return self._told != last
 
     def next_wait_s(self, fault: BridgeError, now_s: float) -> float | None:
         """Give how long to wait before the next try, or None to give up."""
@@ -44,6 +54,7 @@ class Patience:
             self._damaged += 1
             if self._damaged > MAX_DAMAGED:
                 return None
+        self._is_busy = isinstance(fault, PhoneBusy)
         wait_s = self._wait_s
         self._wait_s = min(self.max_wait_s, self._wait_s * 2)
         return wait_s

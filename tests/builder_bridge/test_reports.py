@@ -3,13 +3,22 @@
 import contextlib
 import io
 import tarfile
+from collections.abc import AsyncIterable, AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builder_bridge.adb import AdbConnection
+from builder_bridge.bridge import Bridge
+from builder_bridge.build import RunId
 from builder_bridge.errors import ProtocolFault
 from builder_bridge.reports import MAX_REPORTS, read_archive
+from builder_bridge.routes.route import LogStream
+from builder_bridge.workspace.kept import KeptContents
 
 XML = "app/build/test-results/t/TEST-a.xml"
 
@@ -63,3 +72,37 @@ def test_an_archive_that_is_cut_is_a_fault_or_shorter_by_whole_reports() -> None
 def test_no_bytes_whatever_get_past_as_anything_but_a_protocol_fault(data: bytes) -> None:
     with contextlib.suppress(ProtocolFault):
         assert read_archive(data) == {}
+
+
+class EndlessRoute:
+    """A route to a phone that never stops sending."""
+
+    name = "endless"
+
+    async def call(self, *words: str, stdin: bytes | AsyncIterable[bytes] = b"") -> bytes:
+        raise ProtocolFault("nothing but streams")
+
+    @asynccontextmanager
+    async def log(self, run_id: str, offset: int) -> AsyncIterator[LogStream]:
+        raise ProtocolFault("no log")
+        yield
+
+    @asynccontextmanager
+    async def get(self, run_id: str, index: str, offset: int) -> AsyncIterator[AsyncIterator[bytes]]:
+        async def chunks() -> AsyncIterator[bytes]:
+            while True:
+                yield b"x" * (1 << 20)
+
+        yield chunks()
+
+    async def install(self, place: str, content: bytes) -> None:
+        raise ProtocolFault("nothing is installed")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["events", "reports"])
+async def test_a_phone_that_sends_without_end_is_ended_by_name(kind: str, tmp_path: Path) -> None:
+    adb = cast(AdbConnection, None)  # what a run left is read by the route alone
+    bridge = Bridge(adb, EndlessRoute(), "org.test", None, KeptContents(tmp_path))
+    with pytest.raises(ProtocolFault, match=f"bytes of {kind}"):
+        await getattr(bridge, kind)(RunId("r"))

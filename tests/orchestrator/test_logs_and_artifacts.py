@@ -134,6 +134,17 @@ async def test_lines_tail_and_search_agree_with_the_log(start: Start, projects: 
         assert bad.json()["detail"] == "the pattern is not a regular expression of RE2: missing ): (a"
 
 
+async def test_an_artifact_over_the_limit_is_refused_by_name_and_not_fetched(
+    start: Start, projects: Path
+) -> None:
+    async with start("p1", limits={"artifact_bytes": 10}) as running:
+        build = await ended(running, (await submit(running, make_workspace(projects / "w")))["id"])
+        assert (build["outcome"], build["artifacts"]) == ("refused", [])
+        assert build["cause"].startswith("the artifact ")
+        assert build["cause"].endswith("bytes, 10 are allowed")
+        assert "limits.artifact_bytes" in build["reason"]
+
+
 RANGES: list[tuple[str, int, slice | None]] = [
     ("bytes=0-3", 206, slice(0, 4)),
     ("bytes=10-", 206, slice(10, None)),

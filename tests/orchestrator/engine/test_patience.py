@@ -43,6 +43,25 @@ def test_waits_grow_to_their_limit_and_begin_anew_once_the_phone_answers() -> No
     assert patience.next_wait_s(PhoneLost("x"), 3) == 0.1
 
 
+def test_a_phone_that_answers_and_is_busy_is_asked_ever_more_seldom() -> None:
+    patience = Patience(gone_after_s=60, max_wait_s=0.5, last_contact_s=0)
+    waits = []
+    for now_s in range(0, 400, 100):
+        patience.saw_phone(now_s)
+        waits.append(patience.next_wait_s(PhoneBusy("x"), now_s))
+    assert waits == [0.1, 0.2, 0.4, 0.5]
+
+
+def test_a_fault_that_lasts_is_news_once_and_again_after_the_phone_was_seen() -> None:
+    patience = Patience(gone_after_s=60, max_wait_s=5, last_contact_s=0)
+    told = [
+        patience.is_news(fault) for fault in (PhoneLost("x"), PhoneLost("x"), PhoneLost("y"), PhoneBusy("y"))
+    ]
+    assert told == [True, False, True, True]
+    patience.saw_phone(1)
+    assert patience.is_news(PhoneBusy("y"))
+
+
 def test_a_phone_that_stays_away_is_given_up() -> None:
     patience = Patience(gone_after_s=60, max_wait_s=5, last_contact_s=10)
     assert patience.next_wait_s(PhoneLost("x"), 69) is not None
