@@ -7,13 +7,15 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "tests" / "workspaces"
 SCRIPTS = ROOT / "scripts" / "demo"
 COMMAND = ROOT / ".venv" / "bin" / "pocketbuild"
-BOX = "demo"
+BOX = f"demo-{zlib.crc32(str(ROOT).encode()):08x}"
+"""A box of this checkout alone: a run of another one ends its own, not this."""
 ASSIGNMENT = "The app in this workspace does not build. Find out why, repair it, and build it."
 
 started_s = time.monotonic()
@@ -145,4 +147,8 @@ def step(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\ninterrupted; run it again to begin anew", file=sys.stderr)
+        sys.exit(130)
