@@ -79,6 +79,10 @@ class Loop:
         self._equipment.transcript.append(entry)
         self._standing.apply(entry)
 
+    def begin_patience_anew(self) -> None:
+        """Forget how often builds and checks had failed when the run stopped; who resumes it wants more."""
+        self._desk.trend.alike = self._desk.failed_checks = 0
+
     async def run(self, *, is_resumed: bool) -> RunResult:
         """Go from step to step until one of them ends the run."""
         beginning, choice = self._beginning, self._equipment.line.choice

@@ -108,11 +108,13 @@ class BuildTrend:
 
 
 def causes_of(digest: JsonObject) -> frozenset[str]:
-    """Give what went wrong as comparable strings; lines and columns are left out, as edits move them."""
-    problems = digest.get("problems")
-    listed = problems if isinstance(problems, list) else []
-    return frozenset(
-        f"{problem.get('tool')}\0{problem.get('file')}\0{problem.get('message')}"
-        for problem in listed
-        if isinstance(problem, dict) and problem.get("severity") != "warning"
-    )
+    """Give what went wrong as comparable strings, which do not move with the lines of an edit.
+
+    Where no cause was made out, the kind of failure and the failed tasks stand for it.
+    """
+    causes = digest.get("causes")
+    listed = causes if isinstance(causes, list) else []
+    named = frozenset(str(cause["identity"]) for cause in listed if isinstance(cause, dict))
+    if named or not digest.get("failed_tasks"):
+        return named
+    return frozenset(f"{digest.get('kind')}|{task}" for task in digest["failed_tasks"])

@@ -38,7 +38,7 @@ async def run(
         model=choice.model,
         dialect=choice.dialect,
         budget=budget or Budget(),
-        options={"verify": verify},
+        options={"verify": verify, "mode": equipment.gate.mode},
     )
     equipment.transcript.append(beginning)
     standing = Standing(beginning.budget, (choice.provider.name, choice.model))
@@ -60,6 +60,8 @@ async def resume(equipment: Equipment, *, budget: Budget | None = None, say: str
     loop = Loop(beginning, standing, equipment)
     if say is None and (result := ended_well(entries)) is not None:
         return result
+    if standing.stopped is not None:
+        loop.begin_patience_anew()
     choice = equipment.line.choice
     loop.record(Resumed(now(), budget or standing.budget, choice.provider.name, choice.model))
     if not standing.items:

@@ -91,7 +91,7 @@ def order_of(began: Began) -> AgentOrder:
         assignment=began.assignment,
         workspace=Path(began.workspace),
         choice=ModelChoice(provider=began.provider, model=began.model),
-        mode=Mode.YES,
+        mode=Mode(began.options.get("mode", Mode.YES)),
         verify=Verify(began.options.get("verify", Verify.CHANGED)),
         budget=began.budget,
     )

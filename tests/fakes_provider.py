@@ -91,7 +91,7 @@ class FolderBuilder:
             outcome=BuildOutcome.FAILED if problems else BuildOutcome.GREEN,
             fingerprint=record["fingerprint"],
             digest_text="\n".join([f"build {build_id} {'FAILED' if problems else 'GREEN'}", *lines]),
-            digest={"problems": problems},
+            digest={"causes": [{"identity": f"javac|{p['file']}|{p['message']}"} for p in problems]},
             seconds=2.0,
             phone_s=2.0 if is_new else 0.0,
             log_lines=3,

@@ -41,7 +41,7 @@ class BuildReport:
     """What came of a build, fit for a model and for a person.
 
     `fingerprint` names the workspace state that was built; `digest_text` is what a model reads, in at
-    most about 2,000 characters; `digest` the same as a JSON object, with `problems`; `phone_s` is how
+    most about 2,000 characters; `digest` the same as a JSON object, with `causes`; `phone_s` is how
     long a phone was held, zero where `is_from_earlier`: then the same state was built before with the
     same tasks and the phone was not asked. `refused` builds never reached a phone; the text says why.
     """

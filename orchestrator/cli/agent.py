@@ -15,10 +15,11 @@ from agent.decide import StopReason
 from agent.entries import Began, Entry
 from agent.errors import SettingsFault
 from agent.message import Dialect
-from agent.runner import Equipment, RunResult, Verify, ended_well, resume, run
+from agent.runner import RunResult, Verify, ended_well
 from agent.scripted.address import SCRIPTED_PROVIDER
 from agent.transcript import read_transcript
 from builder_bridge.routes.probe import ROUTE_NAMES
+from orchestrator.agent_order import AgentOrder, carry_out, order_of
 from orchestrator.agent_run import Manners, ModelChoice, equipped, new_run_id, run_folder
 from orchestrator.cli import connect, terminal
 from orchestrator.cli.agent_list import list_runs
@@ -29,7 +30,7 @@ from orchestrator.cli.transcript import as_json, as_text
 from orchestrator.errors import NotFound
 from orchestrator.settings import Settings, load_settings
 
-_MODES = {"yes": Mode.YES, "ask": Mode.ASK, "read-only": Mode.READ_ONLY}
+_MODES = {None: Mode.YES, "yes": Mode.YES, "ask": Mode.ASK, "read-only": Mode.READ_ONLY}
 
 
 class _RunByDefault(click.Group):
@@ -53,18 +54,13 @@ def agent() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """What the command line asked for."""
+class _Wish:
+    """What the command line asked for; `say` is a further word to a run that is gone on with."""
 
-    assignment: str | None
-    workspace: Path
+    order: AgentOrder
     resume_id: str | None
-    choice: ModelChoice
-    device: str | None
+    say: str | None
     route: str | None
-    mode: Mode
-    verify: Verify
-    budget: Budget
     record: Path | None
     is_json: bool
 
@@ -84,7 +80,9 @@ class _Order:
 @click.option(
     "--route", type=click.Choice(ROUTE_NAMES), help="How builds reach the prefix; else as the phone is set."
 )
-@click.option("--yes", "mode", flag_value="yes", default=True, help="Changes need no approval (default).")
+@click.option(
+    "--yes", "mode", flag_value="yes", help="Changes need no approval (default; a resumed run as before)."
+)
 @click.option("--ask", "mode", flag_value="ask", help="Ask before each change.")
 @click.option("--read-only", "mode", flag_value="read-only", help="Look and build, change nothing.")
 @click.option("--verify", type=click.Choice([each.value for each in Verify]), default=Verify.CHANGED.value,
@@ -102,13 +100,15 @@ class _Order:
 def run_command(config: Path | None, **given: Any) -> None:
     """Work on an ASSIGNMENT in a workspace; `-` reads it from standard input.
 
-    With --resume the run goes on in its own workspace, and an ASSIGNMENT is a further word to the model.
+    With --resume the run goes on in its own workspace, as freely as it was begun unless --yes, --ask or
+    --read-only says else, and an ASSIGNMENT is a further word to the model.
     """
     assignment = given["assignment"]
     if assignment is None and given["resume_id"] is None:
         raise click.UsageError("give an assignment, or --resume with the id of a run")
     if assignment == "-":
         assignment = sys.stdin.read()
+    began: Began | None = None
     with terminal.told_faults():
         settings = load_settings(config).settings
         workspace = given["workspace"]
@@ -116,23 +116,29 @@ def run_command(config: Path | None, **given: Any) -> None:
             entries = _entries(settings, given["resume_id"])
             if assignment is None and (result := ended_well(entries)) is not None:
                 _tell_ended(result, is_json=given["output"] == "json")
-            workspace = Path(_began(entries).workspace)
+            began = _began(entries)
+            workspace = Path(began.workspace)
         settings = settings_for(workspace, config).settings
-        choice = _model_choice(settings, given)
-    order = _Order(
-        assignment=assignment,
+        choice = _model_choice(settings, given, began)
+    before = None if began is None else order_of(began)
+    order = AgentOrder(
+        assignment=assignment if before is None else before.assignment,
         workspace=workspace,
-        resume_id=given["resume_id"],
         choice=choice,
-        device=given["device"],
-        route=given["route"],
-        mode=_MODES[given["mode"]],
+        mode=_MODES[given["mode"]] if given["mode"] or before is None else before.mode,
         verify=Verify(given["verify"]),
         budget=_budget(settings, given),
+        phone=given["device"],
+    )
+    wish = _Wish(
+        order=order,
+        resume_id=given["resume_id"],
+        say=None if before is None else assignment,
+        route=given["route"],
         record=given["record"],
         is_json=given["output"] == "json",
     )
-    terminal.run_async(_run, settings, order)
+    terminal.run_async(_run, settings, wish)
 
 
 agent.add_command(list_runs)
@@ -150,26 +156,27 @@ def show(run_id: str, form: str | None, config: Path | None) -> None:
     click.echo(as_json(entries) if form == "json" else as_text(entries, is_markdown=form == "markdown"))
 
 
-async def _run(settings: Settings, order: _Order) -> int:
+async def _run(settings: Settings, wish: _Wish) -> int:
     from orchestrator.builder import ServiceBuilder
     from orchestrator.observe import set_up_logs
 
     set_up_logs(settings)
-    screen = Screen(is_json=order.is_json)
-    stop = _Interrupt()
-    run_id = order.resume_id or new_run_id()
+    order, screen = wish.order, Screen(is_json=wish.is_json)
+    stop = _Interrupt(screen)
+    run_id = wish.resume_id or new_run_id()
     async with terminal.one_fault(), connect.service(settings) as client, anyio.create_task_group() as tasks:
-        phone = order.device and await named_phone(client, order.device, order.route)
+        phone = order.phone and await named_phone(client, order.phone, wish.route)
         manners = Manners(
             mode=order.mode,
-            asker=screen.ask if order.mode is Mode.ASK else None,
+            asker=screen.ask if order.mode is Mode.ASK or sys.stdin.isatty() else None,
             is_interrupted=lambda: stop.is_asked,
-            record=order.record,
+            record=wish.record,
         )
-        builder = ServiceBuilder(client, phone, route=order.route)
+        builder = ServiceBuilder(client, phone, route=wish.route)
         tasks.start_soon(stop.listen, tasks.cancel_scope)
         async with equipped(settings, order.choice, builder, run_id, screen.show, manners) as equipment:
-            result = await _work(order, equipment, run_id)
+            is_begun = wish.resume_id is not None
+            result = await carry_out(order, equipment, run_id, is_begun=is_begun, say=wish.say)
         tasks.cancel_scope.cancel()
     if stop.was_hard:
         say(f"stopped at once; go on with `pocketbuild agent --resume {run_id}`")
@@ -178,30 +185,18 @@ async def _run(settings: Settings, order: _Order) -> int:
     return exit_code_of(result.reason)
 
 
-async def _work(order: _Order, equipment: Equipment, run_id: str) -> RunResult:
-    if order.resume_id is not None:
-        return await resume(equipment, budget=order.budget, say=order.assignment)
-    assert order.assignment is not None
-    return await run(
-        order.assignment,
-        order.workspace,
-        equipment,
-        run_id=run_id,
-        budget=order.budget,
-        verify=order.verify,
-    )
-
-
 class _Interrupt:
-    """Ctrl-C once puts the run down after the step at work, twice at once."""
+    """Ctrl-C once puts the run down after the step at work, twice, or while it only asks, at once."""
 
-    is_asked = False
-    was_hard = False
+    def __init__(self, screen: Screen) -> None:
+        self.is_asked = False
+        self.was_hard = False
+        self._screen = screen
 
     async def listen(self, scope: anyio.CancelScope) -> None:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             async for _ in signals:
-                if self.is_asked:
+                if self.is_asked or self._screen.is_asking:
                     self.was_hard = True
                     scope.cancel()
                     return
@@ -240,10 +235,9 @@ def _tell_ended(result: RunResult, *, is_json: bool) -> NoReturn:
     sys.exit(exit_code_of(result.reason))
 
 
-def _model_choice(settings: Settings, given: dict[str, Any]) -> ModelChoice:
+def _model_choice(settings: Settings, given: dict[str, Any], began: Began | None) -> ModelChoice:
     provider, model = given["provider"], given["model"]
-    if given["resume_id"] and provider is None and given["base_url"] is None and given["script"] is None:
-        began = _began(_entries(settings, given["resume_id"]))
+    if began is not None and provider is None and given["base_url"] is None and given["script"] is None:
         provider, model = began.provider, model or began.model
         if provider == SCRIPTED_PROVIDER and provider not in settings.providers:
             raise SettingsFault(

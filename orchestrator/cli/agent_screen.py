@@ -5,7 +5,6 @@ import sys
 from dataclasses import asdict, is_dataclass
 from typing import Any, TextIO
 
-import anyio
 import click
 
 from agent.approval import Question, Reply
@@ -27,9 +26,11 @@ from agent.progress import (
     TurnSpent,
 )
 from agent.runner import RunResult
-from orchestrator.cli.terminal import forecast, seconds
+from orchestrator.cli import terminal
+from orchestrator.cli.terminal import forecast, plain, seconds
 
 MAX_RESULT_CHARS = 300
+_YES, _ALL, _NO = {"y", "yes"}, {"a", "all"}, {"", "n", "no"}
 
 
 class Screen:
@@ -41,6 +42,7 @@ class Screen:
         self._is_live = not is_json and self._out.isatty()
         self._is_mid_line = False
         self._status = ""
+        self.is_asking = False
 
     async def show(self, progress: Progress) -> None:
         """Show one step."""
@@ -73,11 +75,20 @@ class Screen:
 
     async def ask(self, question: Question) -> Reply:
         """Ask the person whether a call may run."""
-        self._line(f"{question.call.name}: {question.summary}", "yellow")
-        prompt = "run it? [y]es, [n]o, [a]ll of this tool"
-        answer = await anyio.to_thread.run_sync(lambda: click.prompt(prompt, default="n", err=True))
-        word = str(answer).strip().lower()[:1]
-        return Reply(is_allowed=word in {"y", "a"}, for_all=word == "a")
+        self._clear()
+        terminal.say(plain(f"{question.call.name}: {question.summary}"), fg="yellow")
+        for name, value in question.call.arguments.items():
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            terminal.say(plain(_indented(f"{name}: {shown}")))
+        self.is_asking = True
+        try:
+            answer = await terminal.ask("run it? [y]es, [n]o, [a]ll of this tool, or no and why [n]: ")
+        finally:
+            self.is_asking = False
+        word = answer.strip().lower()
+        if word in _YES | _ALL:
+            return Reply(is_allowed=True, for_all=word in _ALL)
+        return Reply(is_allowed=False, reason="" if word in _NO else answer.strip())
 
     def end(self, result: RunResult) -> None:
         """Show how the run ended."""
@@ -120,11 +131,12 @@ class Screen:
 
     def _stream(self, text: str) -> None:
         self._clear()
-        self._out.write(text)
+        self._out.write(plain(text))
         self._out.flush()
         self._is_mid_line = not text.endswith("\n")
 
     def _line(self, text: str, color: str | None = None) -> None:
+        text = plain(text)
         self._clear()
         if self._is_mid_line:
             self._out.write("\n")
@@ -134,7 +146,7 @@ class Screen:
 
     def _draw(self, text: str) -> None:
         if self._is_live and text != self._status and not self._is_mid_line:
-            self._out.write(f"\r\x1b[K{text[:110]}")
+            self._out.write(f"\r\x1b[K{plain(text)[:110]}")
             self._out.flush()
             self._status = text
 

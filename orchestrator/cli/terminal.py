@@ -7,7 +7,7 @@ settings; 3 cancelled, timed out, lost or refused; 4 the service or a phone cann
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, NoReturn
 
 import anyio
@@ -59,6 +59,28 @@ async def one_fault() -> AsyncIterator[None]:
 def say(text: str, **style: Any) -> None:
     """Write a line for a person, beside the result on standard output."""
     click.secho(text, err=True, **style)
+
+
+def plain(text: str) -> str:
+    """Give a text of others without what a terminal obeys: it must not move, hide or repaint anything."""
+    return text.translate(_SHOWN_CONTROLS)
+
+
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_SHOWN_CONTROLS = {code: "\ufffd" for code in _CONTROLS if chr(code) not in "\n\t"}
+"""Control characters but line ends and tabs, and those that turn the direction of text."""
+
+
+async def ask(prompt: str) -> str:
+    """Give the line that a person types; the empty one at the end of input. Can be cancelled."""
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    with suppress(OSError):  # a plain file cannot be waited for, and need not be
+        await anyio.wait_readable(sys.stdin)
+    line = sys.stdin.readline()
+    if not line:
+        say("")
+    return line
 
 
 def seconds(value: float) -> str:

@@ -1,7 +1,9 @@
 """Calls that repeat themselves, and builds that get nowhere."""
 
-from agent.message import ToolCall
-from agent.repeat import BuildTrend, RepeatGuard
+from agent.message import JsonObject, ToolCall
+from agent.repeat import BuildTrend, RepeatGuard, causes_of
+from builder_bridge.log.digest import digest_to_json, make_digest
+from builder_bridge.log.reader import LogReader
 
 READ = ToolCall("c1", "read_file", {"path": "a", "first_line": 1})
 SAME_OTHER_ORDER = ToolCall("c2", "read_file", {"first_line": 1, "path": "a"})
@@ -27,10 +29,26 @@ def test_another_result_or_a_change_of_the_workspace_makes_a_call_worth_repeatin
     assert guard.note(READ, "two") == "two"
 
 
-def digest(*messages: str) -> dict[str, object]:
-    return {
-        "problems": [{"severity": "error", "tool": "javac", "file": "A.java", "message": m} for m in messages]
-    }
+def digest(*messages: str, first_line: int = 7) -> JsonObject:
+    """Give the digest of a log, as builds bring it."""
+    reader = LogReader()
+    said = [
+        f"e: file:///w/A.kt:{line}:1 {message}" for line, message in enumerate(messages, start=first_line)
+    ]
+    reader.feed("\n".join(["> Task :app:compileDebugKotlin FAILED", *said, ""]).encode())
+    return digest_to_json(make_digest(reader.close()))
+
+
+def test_causes_are_those_of_a_digest_wherever_their_lines_have_moved() -> None:
+    assert causes_of(digest("x", "y")) == causes_of(digest("y", "x", first_line=90))
+    assert len(causes_of(digest("x", "y"))) == 2
+    assert causes_of(digest("x")) != causes_of(digest("y"))
+
+
+def test_where_no_cause_was_made_out_the_failed_tasks_stand_for_it() -> None:
+    unknown: JsonObject = {"causes": [], "kind": "compile", "failed_tasks": [":a", ":b"]}
+    assert causes_of(unknown) == {"compile|:a", "compile|:b"}
+    assert causes_of({}) == frozenset()
 
 
 def test_failed_builds_with_the_same_causes_are_noticed_then_stop_the_run() -> None:

@@ -190,6 +190,21 @@ async def test_builds_that_fail_for_the_same_cause_stop_the_run(tmp_path: Path) 
     )
 
 
+async def test_a_run_that_got_nowhere_is_resumed_with_new_patience(tmp_path: Path) -> None:
+    turns: list[Turn] = []
+    for number in range(5):
+        write = Call(tool="write_file", arguments={"path": "notes.txt", "content": f"try {number}"})
+        turns.append(Turn(calls=(write, BUILD)))
+    conversation = script(*turns, Turn(calls=(FIX, BUILD)), Turn(text="Mended."))
+    workspace = make_workspace(tmp_path / "w")
+    async with equipped(conversation, tmp_path) as (equipment, _):
+        stuck = await run("make it build", workspace, equipment, run_id="r1")
+    assert (stuck.reason, stuck.spent.builds) == (StopReason.NO_PROGRESS, 5)
+    async with equipped(conversation, tmp_path) as (equipment, _):
+        result = await resume(equipment)
+    assert (result.reason, result.text, result.spent.builds) == (StopReason.GREEN, "Mended.", 6)
+
+
 async def test_a_file_that_no_longer_parses_is_refused_before_the_phone(tmp_path: Path) -> None:
     cut = Call(tool="edit_file", arguments={"path": MAIN, "old": FAULT + ";", "new": "("})
     sure = Call(tool="build_gradle_project", arguments={"skip_syntax_check": True})

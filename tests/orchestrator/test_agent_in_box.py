@@ -1,6 +1,9 @@
 """The agent over the service, a real adbd and the real runner, with a script where Gradle would be."""
 
+import json
+import os
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +130,42 @@ async def test_a_spent_budget_of_phone_time_ends_in_words(service: str, tmp_path
     )
     assert result.reason is StopReason.NOT_GREEN
     assert "0.001 s of phone time are spent" in result.detail
+
+
+def stuck_script(turns: int) -> str:
+    """Give a script that changes something else before each build."""
+    write = '{{ tool = "write_file", arguments = {{ path = "notes-{0}.txt", content = "{0}" }} }}'
+    build = '{ tool = "build_gradle_project", arguments = { tasks = ["assembleDebug"] } }'
+    calls = "".join(f"[[turn]]\ncalls = [{write.format(n)}, {build}]\n" for n in range(turns))
+    return f'schema = 1\ntitle = "stuck"\n{calls}'
+
+
+def pocketbuild(data: Path, url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "POCKETBUILD_DATA_DIR": str(data), "POCKETBUILD_SERVICE_URL": url}
+    command = [sys.executable, "-m", "orchestrator", "agent", *arguments]
+    return subprocess.run(command, env=environment, text=True, capture_output=True, timeout=300)
+
+
+def test_builds_that_fail_alike_again_and_again_stop_the_run_with_the_reason(
+    service: str, tiny_box: Box, tmp_path: Path
+) -> None:
+    workspace = make_repository(tmp_path, "three")
+    script = tmp_path / "script.toml"
+    script.write_text(stuck_script(turns=6))
+    data = tmp_path / "data"
+    before = len(starts_of(tiny_box, ROUTE))
+    done = pocketbuild(data, service, "mend it", "--workspace", str(workspace), "--script", str(script))
+    assert done.returncode == 1, done.stdout + done.stderr
+    why = "5 builds in a row failed for the same causes"
+    assert f"no_progress: {why}" in done.stdout
+    assert len(starts_of(tiny_box, ROUTE)) - before == 5
+    [run_id] = [path.name for path in (data / "agents").iterdir()]
+    shown = pocketbuild(data, service, "show", run_id)
+    assert shown.returncode == 0
+    assert f"── stopped: no_progress\n{why}\n5 turns" in shown.stdout
+    assert "[3 builds in a row failed for the same causes, so the changes" in shown.stdout
+    last = json.loads(pocketbuild(data, service, "show", "--json", run_id).stdout.splitlines()[-1])
+    assert (last["entry"], last["reason"], last["spent"]["builds"]) == ("stopped", "no_progress", 5)
 
 
 def test_a_killed_run_goes_on_with_builds_on_the_device(service: str, tiny_box: Box, tmp_path: Path) -> None:
