@@ -59,10 +59,10 @@ async def service(settings: Settings) -> AsyncIterator[ApiClient]:
 async def own_service(settings: Settings, bind: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
     """Run a service in this process for the block; give its URL."""
     from orchestrator.app import create_app
-    from orchestrator.engine.bridges import open_phone
+    from orchestrator.engine.bridges import opening_phones
     from orchestrator.serving import serving
 
-    async with serving(create_app(settings, open_phone), bind, port) as url:
+    async with opening_phones() as open_phone, serving(create_app(settings, open_phone), bind, port) as url:
         with published(settings.data_dir, url):
             yield url
 

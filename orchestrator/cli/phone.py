@@ -1,30 +1,23 @@
 """`pocketbuild phone`: which phones there are, how to get to them, and a command on one of them."""
 
 import json
-import logging
 import os
 import re
 import shlex
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import asdict
-from functools import partial
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import click
-import structlog
 
 from builder_bridge.adb import AdbConnection, connect, shell
 from builder_bridge.adb.known_phones import KnownPhone, forget_phone, remember_phone
 from builder_bridge.adb.line import line_speed
-from builder_bridge.adb.pairing import pair
-from builder_bridge.adb.phones import list_phones
 from builder_bridge.bridge import open_bridge
-from builder_bridge.errors import BridgeError
 from orchestrator.cli import terminal
-from orchestrator.cli.terminal import UNREACHABLE
+from orchestrator.cli.phone_output import as_json_option, run, say, show
+from orchestrator.cli.phone_search import list_command, pair_command
 
 READ_BYTES = 64 << 10
 FACTS = {
@@ -33,9 +26,7 @@ FACTS = {
     "abi": "ro.product.cpu.abi",
     "manufacturer": "ro.product.manufacturer",
 }
-T = TypeVar("T")
 
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document and nothing else.")
 _address = click.argument("address", required=False)
 
 
@@ -43,25 +34,14 @@ _address = click.argument("address", required=False)
 def phone() -> None:
     """List, connect and inspect phones.
 
-    ADDRESS is HOST:PORT, usb:SERIAL, server:SERIAL (of a running adb server) or a bare serial number; by
-    default $ANDROID_SERIAL, or the only phone there is.
+    ADDRESS is HOST:PORT, usb:SERIAL, server:SERIAL (of a running adb server) or a bare serial number, by
+    which a phone with wireless debugging is found whatever its port; by default $ANDROID_SERIAL, or the
+    only phone there is.
     """
 
 
-@phone.command(name="list")
-@_json
-def list_command(as_json: bool) -> None:
-    """List phones at the adb server, on USB and those reached before, each with its state."""
-    phones = _run(list_phones, as_json)
-    if as_json:
-        click.echo(json.dumps({"phones": [asdict(seen) for seen in phones]}, indent=1))
-        return
-    if not phones:
-        click.echo("No phone was found. Connect one by USB, or by `pocketbuild phone connect HOST:PORT`.")
-    for seen in phones:
-        click.echo(f"{seen.serial:24} {seen.state:22} {seen.address:32} {seen.model}")
-        if seen.detail:
-            click.echo(f"    {seen.detail}")
+phone.add_command(list_command)
+phone.add_command(pair_command)
 
 
 @phone.command(name="connect")
@@ -69,44 +49,29 @@ def list_command(as_json: bool) -> None:
 @click.option(
     "--wait", "wait_s", default=60.0, show_default=True, help="Seconds the owner has to allow this computer."
 )
-@_json
+@as_json_option
 def connect_command(address: str | None, wait_s: float, as_json: bool) -> None:
     """Connect to a phone, ask its owner if need be, and remember where it is."""
 
     async def work() -> dict[str, object]:
-        async with connect(address, dialog_timeout_s=wait_s, on_dialog=_say) as adb:
+        async with connect(address, dialog_timeout_s=wait_s, on_dialog=say) as adb:
             return await _remember(adb, address)
 
-    found = _run(work, as_json)
-    _show(found, as_json)
-
-
-@phone.command(name="pair")
-@click.argument("address")
-@click.argument("code", required=False)
-@_json
-def pair_command(address: str, code: str | None, as_json: bool) -> None:
-    """Pair with the phone that shows ADDRESS and CODE under wireless debugging; once is enough.
-
-    This takes an adb of platform-tools 30 or newer; what it pairs is paired for Pocketbuild too. The
-    code is asked for when it is not given.
-    """
-    code = code or click.prompt("Code that the phone shows", hide_input=False, err=True)
-    told = _run(partial(pair, address, str(code)), as_json)
-    _show({"address": address, "paired": True, "adb": told}, as_json)
+    found = run(work, as_json)
+    show(found, as_json)
 
 
 @phone.command()
 @_address
-@_json
+@as_json_option
 def info(address: str | None, as_json: bool) -> None:
     """Tell what a phone is, what its adbd can do and how fast the line to it is."""
 
     async def work() -> dict[str, object]:
-        async with connect(address, on_dialog=_say) as adb:
+        async with connect(address, on_dialog=say) as adb:
             return await _describe(adb)
 
-    _show(_run(work, as_json), as_json)
+    show(run(work, as_json), as_json)
 
 
 @phone.command()
@@ -114,18 +79,18 @@ def info(address: str | None, as_json: bool) -> None:
 @click.option(
     "--keep", type=click.IntRange(0), default=10, show_default=True, help="How many ended runs stay."
 )
-@_json
+@as_json_option
 def gc(address: str | None, keep: int, as_json: bool) -> None:
     """Free storage on a phone: remove ended runs but the newest; --keep 0 removes what was uploaded, too."""
 
     async def work() -> dict[str, object]:
-        async with connect(address, on_dialog=_say) as adb, open_bridge(adb) as bridge:
+        async with connect(address, on_dialog=say) as adb, open_bridge(adb) as bridge:
             before = len(await bridge.runs())
             await bridge.gc(keep)
             left = len(await bridge.runs())
             return {"serial": adb.serial, "removed_runs": before - left, "kept_runs": left}
 
-    _show(_run(work, as_json), as_json)
+    show(run(work, as_json), as_json)
 
 
 @phone.command()
@@ -149,7 +114,7 @@ def shell_command(address: str | None, as_json: bool, command: tuple[str, ...]) 
     line = command[0] if len(command) == 1 else shlex.join(command)
 
     async def work() -> int:
-        async with connect(address, on_dialog=_say) as adb:
+        async with connect(address, on_dialog=say) as adb:
             if as_json:
                 result = await shell.run(adb, line, _stdin())
                 document = {
@@ -161,7 +126,7 @@ def shell_command(address: str | None, as_json: bool, command: tuple[str, ...]) 
                 return result.exit_code
             return await shell.pass_through(adb, line, _stdin(), _pass_on)
 
-    sys.exit(_run(work, as_json))
+    sys.exit(run(work, as_json))
 
 
 async def _forget(config: Path | None, name: str) -> int:
@@ -226,33 +191,3 @@ def _pass_on(stream: shell.Stream, data: memoryview) -> None:
     out = sys.stdout if stream is shell.Stream.STDOUT else sys.stderr
     out.buffer.write(data)
     out.buffer.flush()
-
-
-def _say(sentence: str) -> None:
-    click.echo(sentence, err=True)
-
-
-def _show(found: Mapping[str, object], as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(found, indent=1))
-        return
-    for name, value in found.items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else value
-        click.echo(f"{name.replace('_', ' '):20} {text if value is not None else '-'}")
-
-
-def _run(work: Callable[[], Awaitable[T]], as_json: bool) -> T:
-    """Run to the end; a fault ends the command with its message and the next step, not a traceback."""
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-    try:
-        return anyio.run(work)
-    except BridgeError as fault:
-        if as_json:
-            error = {"code": fault.code, "message": str(fault), "hint": fault.hint, "serial": fault.serial}
-            click.echo(json.dumps({"error": error}, indent=1))
-        else:
-            click.echo(f"{fault}\n{fault.hint}", err=True)
-        sys.exit(UNREACHABLE)

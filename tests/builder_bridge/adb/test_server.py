@@ -1,5 +1,7 @@
 """A running adb server as the way to a phone; a small one is played here, adb 34's own in the box."""
 
+from collections.abc import Sequence
+
 import anyio
 import pytest
 from anyio.abc import ByteStream
@@ -125,8 +127,14 @@ async def test_the_serial_in_the_environment_is_honoured(monkeypatch: pytest.Mon
             assert adb.serial == "S1"
         monkeypatch.setenv("ANDROID_SERIAL", "S2")
         with pytest.raises(PhoneUnavailable, match=r"No phone S2 was found.*There: server:S1"):
-            async with connect():
+            async with connect(find=nowhere):
                 pass
+
+
+async def nowhere(serial: str) -> Sequence[str]:
+    """Find no phone on the network, without listening."""
+    del serial
+    return ()
 
 
 async def test_a_phone_that_the_server_loses_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

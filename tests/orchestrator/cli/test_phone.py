@@ -7,12 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import anyio
 import anyio.from_thread
 import pytest
 
+from builder_bridge.adb.announcements import Service
 from tests.box.fixtures import BoxFactory
 from tests.fake_prefix import lay_fake_prefix
 from tests.fakes_adb import FakePhone, open_phone
+from tests.phone_network import PHONE_END, PhoneNetwork, run_on_network
 from tests.ports import port_to_listen_on, port_where_nobody_listens
 
 Pocketbuild = Callable[..., subprocess.CompletedProcess[str]]
@@ -58,7 +61,7 @@ def test_a_connected_phone_is_remembered_by_its_serial_not_its_address(
 ) -> None:
     connected = pocketbuild("connect", phone.address, "--json")
     assert json.loads(connected.stdout) == {"serial": "FAKE0001", "model": "Fake", "key": None}
-    [seen] = json.loads(pocketbuild("list", "--json").stdout)["phones"]
+    [seen] = json.loads(pocketbuild("list", "--listen", "0", "--json").stdout)["phones"]
     assert (seen["serial"], seen["state"], seen["address"]) == ("FAKE0001", "device", phone.address)
     by_serial = pocketbuild("shell", "--phone", "FAKE0001", "echo found")
     assert (by_serial.returncode, by_serial.stdout) == (0, "found\n")
@@ -84,7 +87,7 @@ def test_a_remembered_phone_that_is_away_is_listed_with_the_reason(
 ) -> None:
     assert pocketbuild("connect", phone.address).returncode == 0
     phone.wants_auth = True
-    [seen] = json.loads(pocketbuild("list", "--json").stdout)["phones"]
+    [seen] = json.loads(pocketbuild("list", "--listen", "0", "--json").stdout)["phones"]
     assert seen["state"] == "device_unauthorized"
 
 
@@ -123,8 +126,9 @@ def test_a_phone_out_of_reach_is_told_with_the_next_step(pocketbuild: Pocketbuil
 
 
 def test_where_there_is_no_phone_the_list_says_how_to_get_one(pocketbuild: Pocketbuild) -> None:
-    assert "pocketbuild phone connect HOST:PORT" in pocketbuild("list").stdout
-    assert json.loads(pocketbuild("list", "--json").stdout) == {"phones": []}
+    assert "pocketbuild phone connect HOST:PORT" in pocketbuild("list", "--listen", "0").stdout
+    told = json.loads(pocketbuild("list", "--listen", "0", "--json").stdout)
+    assert told == {"phones": [], "network": {"listened_s": 0, "trouble": None}}
 
 
 def make_adb(folder: Path, script: str) -> str:
@@ -165,6 +169,57 @@ def test_a_refused_pairing_and_an_adb_too_old_are_told_apart(
     old = make_adb(tmp_path, f"case $1 in {version.format(29)} esac")
     too_old = pocketbuild("pair", "192.168.1.9:37099", "1", ADB=old)
     assert "found: " + old + " (29)" in too_old.stderr
+
+
+def test_the_phone_that_waits_to_be_paired_is_found_and_of_several_none_is_guessed(
+    tmp_path: Path, pocketbuild: Pocketbuild
+) -> None:
+    adb = make_adb(
+        tmp_path,
+        """case $1 in
+        version) echo "Version 35.0.2";;
+        pair) read code; echo "Successfully paired to $2 with $code";;
+        esac""",
+    )
+    pairing = Service.PAIRING.value
+
+    async def pair_when_heard(expected: str, *more: str) -> subprocess.CompletedProcess[str]:
+        """Ask again where a busy machine heard too late."""
+        for _ in range(10):
+            done = await anyio.to_thread.run_sync(lambda: pocketbuild("pair", "123456", *more, ADB=adb))
+            if expected in done.stderr:
+                return done
+        raise AssertionError(done.stderr)
+
+    async def work(network: PhoneNetwork) -> None:
+        await network.announce(pairing, "adb-R5CR1-aB3xYz", 41000)
+        one = await pair_when_heard("waits for its code", "--json")
+        assert json.loads(one.stdout) == {
+            "address": f"{PHONE_END}:41000",
+            "paired": True,
+            "name": "adb-R5CR1-aB3xYz",
+            "adb": f"Successfully paired to {PHONE_END}:41000 with 123456",
+        }
+        assert f"adb-R5CR1-aB3xYz waits for its code at {PHONE_END}:41000." in one.stderr
+        await network.announce(pairing, "studio-\u202ex", 41001)
+        several = await pair_when_heard("2 phones wait to be paired")
+        assert several.returncode == 4
+        assert f"{PHONE_END}:41001 (studio-\ufffdx)" in several.stderr
+        assert "\u202e" not in several.stdout + several.stderr
+
+    run_on_network(work)
+
+
+def test_where_nothing_can_be_heard_the_list_and_pairing_say_why(pocketbuild: Pocketbuild) -> None:
+    async def work(network: PhoneNetwork) -> None:
+        network.cut()
+        listed = await anyio.to_thread.run_sync(lambda: pocketbuild("list", "--json"))
+        trouble = json.loads(listed.stdout)["network"]["trouble"]
+        assert (listed.returncode, "No network interface" in trouble) == (0, True)
+        pairing = await anyio.to_thread.run_sync(lambda: pocketbuild("pair", "123456"))
+        assert (pairing.returncode, "No network interface" in pairing.stderr) == (4, True)
+
+    run_on_network(work)
 
 
 @pytest.mark.box
