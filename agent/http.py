@@ -116,6 +116,8 @@ class Line:
             keep = self._recorder.begin(self.choice.dialect, self.choice.model, self.choice.url, body)
             keep.head(reply.status_code, reply.headers.multi_items())
         if 300 <= reply.status_code < 400:
+            if keep:
+                keep.close()
             raise self._redirected(reply.status_code, headers)
         edges = Edges()
         chunks = _chunks(reply, edges, keep)

@@ -1,7 +1,7 @@
 """What a run tells a person while it works: one value for each thing worth showing.
 
-A user interface gets these in order through the `on_event` callback of `agent.runner.run`, which
-awaits it; a slow interface slows the run down and loses nothing. Nothing here holds keys.
+A user interface gets these in order through `on_progress` of the run's `Equipment`, which is awaited;
+a slow interface slows the run down and loses nothing. Nothing here holds keys.
 """
 
 from collections.abc import Awaitable, Callable
@@ -188,7 +188,7 @@ Progress = (
 )
 
 OnProgress = Callable[[Progress], Awaitable[None]]
-"""What `agent.runner.run` awaits for each value."""
+"""What a run awaits for each value."""
 
 OnBuildProgress = Callable[[BuildProgress], Awaitable[None]]
 """What a `Builder` awaits while a build is under way."""

@@ -49,16 +49,24 @@ class Transcript:
         return entries
 
     def append(self, entry: Entry) -> None:
-        """Write one entry; once this returns, a kill of the process does not lose it."""
+        """Write one entry; once this returns, a kill of the process does not lose it.
+
+        Raises `TranscriptFault` where the disk does not take it.
+        """
         plain = entry_to_json(entry)
         line = _line(plain)
         if self._redactor.may_hold_secret(line):
             kept = self._redactor.json(plain)
             line = line if kept == plain else _line({**kept, "redacted": True})
-        if os.write(self._file, line) != len(line):
-            raise TranscriptFault(f"{self.folder / FILE_NAME}: no room for an entry of {len(line)} bytes")
-        if isinstance(entry, Began | Starting | TurnEnded | Stopped):
-            os.fdatasync(self._file)
+        try:
+            if os.write(self._file, line) != len(line):
+                raise TranscriptFault(f"{self.folder / FILE_NAME}: no room for an entry of {len(line)} bytes")
+            if isinstance(entry, Began | Starting | TurnEnded | Stopped):
+                os.fdatasync(self._file)
+        except OSError as fault:
+            raise TranscriptFault(
+                f"{self.folder / FILE_NAME}: {len(line)} bytes cannot be written: {fault.strerror}"
+            ) from fault
 
     def __enter__(self) -> Self:
         return self

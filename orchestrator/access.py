@@ -19,7 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orchestrator.errors import BadRequest, Forbidden, NotReady, Refusal, Unauthenticated
-from orchestrator.problem import problem_response
+from orchestrator.problem import Ids, problem_response
 from orchestrator.settings import Settings
 from orchestrator.store import tokens
 from orchestrator.store.database import Database
@@ -97,10 +97,10 @@ class AccessCheck:
                 state["principal"] = await self._principal(headers)
         except DBAPIError:
             refusal = NotReady("the database does not answer", code="database_unavailable")
-            await problem_response(refusal, request_id)(scope, receive, send_with_id)
+            await problem_response(refusal, Ids(request_id))(scope, receive, send_with_id)
             return
         except Refusal as refusal:
-            await problem_response(refusal, request_id)(scope, receive, send_with_id)
+            await problem_response(refusal, Ids(request_id))(scope, receive, send_with_id)
             return
         await self._app(scope, receive, send_with_id)
 
@@ -132,8 +132,9 @@ def hash_token(secret: str) -> str:
 
 
 def has_tokens(connection: sa.Connection) -> bool:
-    """Say whether any token is valid, without which a service that wants one is of no use."""
-    return any(token.revoked_s is None for token in tokens.list_all(connection))
+    """Say whether any token is valid now, without which a service that wants one is of no use."""
+    now_s = time.time()
+    return any(tokens.is_valid(token, now_s) for token in tokens.list_all(connection))
 
 
 def _request_id(headers: Headers) -> str:

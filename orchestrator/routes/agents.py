@@ -228,7 +228,8 @@ async def get_run(
 async def get_transcript(run_id: str, request: Request, principal: PrincipalDep) -> TranscriptReply:
     """Give what was said and done so far."""
     need(principal, Permission.READ)
-    return TranscriptReply(entries=_desk(request).transcript(principal, run_id))
+    desk = _desk(request)
+    return TranscriptReply(entries=await to_thread.run_sync(desk.transcript, principal, run_id))
 
 
 @router.get("/{run_id}/live", response_class=StreamingResponse)

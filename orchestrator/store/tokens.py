@@ -29,10 +29,12 @@ def list_all(connection: sa.Connection) -> list[TokenRow]:
 def valid(connection: sa.Connection, sha256: str, now_s: float) -> TokenRow | None:
     """Give the token of a digest, unless it is unknown, revoked or expired."""
     found = rows(TokenRow, connection.execute(sa.select(tokens).where(tokens.c.sha256 == sha256)))
-    if not found or found[0].revoked_s is not None:
-        return None
-    expires_s = found[0].expires_s
-    return None if expires_s is not None and expires_s <= now_s else found[0]
+    return found[0] if found and is_valid(found[0], now_s) else None
+
+
+def is_valid(token: TokenRow, now_s: float) -> bool:
+    """Say whether a token is neither revoked nor expired."""
+    return token.revoked_s is None and (token.expires_s is None or token.expires_s > now_s)
 
 
 def revoke(connection: sa.Connection, token_id: str, now_s: float) -> bool:

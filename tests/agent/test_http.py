@@ -222,6 +222,15 @@ async def test_exchanges_are_recorded_without_keys_and_read_again(tmp_path: Path
     assert json.loads((tmp_path / "record" / "0001.json").read_text())["headers"]["connection"] == "close"
 
 
+async def test_a_redirect_is_recorded_by_its_head(tmp_path: Path) -> None:
+    moved = b"HTTP/1.1 302 Found\r\nlocation: https://far.example/\r\ncontent-length: 0\r\n\r\n"
+    async with serving(moved) as (base_url, _):
+        with pytest.raises(RequestRefused, match=r"redirects to far\.example"):
+            await post(chosen(base_url), recorder=Recorder(tmp_path, Redactor()))
+    [exchange] = read_exchanges(tmp_path)
+    assert (exchange.status, exchange.body) == (302, b"")
+
+
 async def test_a_new_recorder_goes_on_counting(tmp_path: Path) -> None:
     for _ in range(2):
         async with serving(OK + b"x") as (base_url, _):

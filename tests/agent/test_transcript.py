@@ -1,6 +1,7 @@
 """The transcript: nothing written is lost, nothing torn is believed, and a run stands where it stood."""
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,19 @@ def write(folder: Path, entries: list[Entry], redactor: Redactor | None = None) 
     with Transcript(folder, redactor or Redactor()) as transcript:
         for entry in entries:
             transcript.append(entry)
+
+
+def test_a_disk_that_takes_no_more_is_told_as_a_fault_of_the_transcript(tmp_path: Path) -> None:
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Transcript(tmp_path, Redactor()) as transcript:
+        transcript.append(BEGAN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / FILE_NAME).stat().st_size, old[1]))
+        try:
+            with pytest.raises(TranscriptFault, match="cannot be written: File too large"):
+                transcript.append(Added(R1))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert read_transcript(tmp_path) == [BEGAN]
 
 
 def test_every_kind_of_entry_comes_back_as_it_was(tmp_path: Path) -> None:

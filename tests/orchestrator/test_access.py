@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent.scripted import ScriptedProvider, load_conversation
-from orchestrator.access import new_token
+from orchestrator.access import has_tokens, new_token
 from orchestrator.store import tokens
 from orchestrator.store.records import TokenRow
 from tests.orchestrator.conftest import Running, Start
@@ -47,9 +47,13 @@ async def test_a_service_that_wants_a_token_answers_nobody_without_one(start: St
 
 async def test_wrong_revoked_and_expired_tokens_are_refused_alike(start: Start) -> None:
     async with start() as running:
+        database = running.service.stores.database
         expired = await token_for(running, "ann", READ_WRITE, id="e", expires_s=time.time() - 1)
+        assert not await database.read(has_tokens)
         revoked = await token_for(running, "ann", READ_WRITE, id="r")
-        await running.service.stores.database.run(lambda c: tokens.revoke(c, "r", time.time()))
+        assert await database.read(has_tokens)
+        await database.run(lambda c: tokens.revoke(c, "r", time.time()))
+        assert not await database.read(has_tokens)
         for headers in (expired, revoked, {"authorization": "Bearer no"}, {"authorization": "Basic YTpi"}):
             assert (await running.http.get("/v1/builds", headers=headers)).status_code == 401
 
