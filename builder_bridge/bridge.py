@@ -48,6 +48,7 @@ from builder_bridge.ranges import streams_for
 from builder_bridge.reports import MAX_ARCHIVE_BYTES, read_archive
 from builder_bridge.routes.probe import DEFAULT_PACKAGE, pick_route
 from builder_bridge.routes.route import Route
+from builder_bridge.secret import NO_SECRETS, Secrets
 from builder_bridge.submission import Submission
 from builder_bridge.workspace.kept import KeptContents, default_memory
 from builder_bridge.workspace.snapshot import Snapshot
@@ -114,11 +115,14 @@ class Bridge:
             return read_health(told.stdout.decode("utf-8", "replace"))
         return Health()
 
-    async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> RunIdentity | BuildState:
+    async def submit(
+        self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot, secrets: Secrets = NO_SECRETS
+    ) -> RunIdentity | BuildState:
         """Hand a workspace over and start its build; gives the identity of the process that builds.
 
         The same id with the same request finds the run that is there: its identity while it lives,
-        its state once it has ended. Sends only what the phone lacks.
+        its state once it has ended. Sends only what the phone lacks. `secrets` are Gradle properties
+        of this run alone; the phone keeps them until its end, and no log shows them.
 
         Raises:
             RunConflict: the id is taken by another request.
@@ -127,7 +131,8 @@ class Bridge:
             StorageFull, TransferFault, PhoneLost: as they say; call again to go on.
         """
         check_run_id(run_id)
-        submission = Submission(self._route, self.serial, self._package, self._kept, run_id, spec, snapshot)
+        where = (self._route, self.serial, self._package, self._kept)
+        submission = Submission(*where, run_id, spec, snapshot, secrets)
         return await submission.submit(self._known_contract, self._has_daemon)
 
     async def _known_contract(self) -> Contract:

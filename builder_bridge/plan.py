@@ -4,7 +4,7 @@ A plan is text that a POSIX shell reads line by line, one word and fields withou
 the phone's shell reads no JSON. Free text stands behind "=", every byte but plain ones as \\0ooo,
 so that no path or argument is ever seen by the shell as anything but data. An argument of plain
 characters and single blanks stands there as it is, which spares the phone a process. Small contents
-follow behind the plan's last line, as they are.
+follow behind the plan's last line, as they are, and behind them the secrets.
 """
 
 import hashlib
@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass
 
 from builder_bridge.build import BuildSpec
+from builder_bridge.secret import NO_SECRETS, Secrets, parts_of
 from builder_bridge.workspace.snapshot import Snapshot, SnapshotDiff
 
 MAX_EDITS = 2_000
@@ -55,13 +56,16 @@ def encode(text: str) -> str:
     return "=" + "".join(chr(byte) if byte in _PLAIN else f"\\0{byte:03o}" for byte in data)
 
 
-def request_digest(spec: BuildSpec, snapshot: Snapshot) -> str:
-    """Name a request by its content: the same workspace, tasks and options give the same digest.
+def request_digest(spec: BuildSpec, snapshot: Snapshot, secrets: Secrets = NO_SECRETS) -> str:
+    """Name a request by its content: the same workspace, tasks, options and secrets give the same digest.
 
     What the host chooses by the phone's present state (heap, daemon) does not count: asking again
-    a minute later is still the same request.
+    a minute later is still the same request. Of secrets only names and seal count.
     """
-    return hashlib.sha256(json.dumps(_request(spec, snapshot), sort_keys=True).encode()).hexdigest()
+    request = _request(spec, snapshot)
+    if secrets:
+        request["secrets"] = [*secrets.names, secrets.seal]
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
 def _request(spec: BuildSpec, snapshot: Snapshot) -> dict[str, object]:
@@ -84,11 +88,14 @@ def make_plan(
     gradle_args: tuple[str, ...],
     facts: dict[str, str],
     client: str | None = None,
+    secrets: Secrets = NO_SECRETS,
+    salt: str = "",
 ) -> bytes:
     """Write the plan of a run, and the contents that go along with it.
 
     `gradle_args` are ours; tasks and arguments of the spec follow them. `client` names the archive
-    with which Gradle's client may start.
+    with which Gradle's client may start. The digest of a plan stands in a command line; `salt`, a word
+    that nobody can guess, keeps it from telling anything of the secrets in it.
     """
     request = json.dumps(_request(spec, snapshot), separators=(",", ":"))
     bodies: tuple[tuple[str, bytes], ...] = ()
@@ -113,11 +120,14 @@ def make_plan(
             lines += ["pack yes"] if has_pack else []
             lines += ["mode same" if diff.is_empty else "mode delta", *_edit_lines(diff, before)]
     lines += [f"arg {_encode_argument(argument)}" for argument in (*gradle_args, *spec.args, *spec.tasks)]
-    left = sum(len(body) for _, body in bodies)
-    for digest, body in bodies:
-        lines.append(f"body {digest} {left} {len(body)}")
-        left -= len(body)
-    return "\n".join([*lines, "end", ""]).encode() + b"".join(body for _, body in bodies)
+    lines += [f"salt {salt}"] if salt else []
+    contents = [("body", name, content) for name, content in bodies]
+    contents += [("secret", name, content) for name, content in parts_of(secrets)]
+    left = sum(len(content) for _, _, content in contents)
+    for word, name, content in contents:
+        lines.append(f"{word} {name} {left} {len(content)}")
+        left -= len(content)
+    return "\n".join([*lines, "end", ""]).encode() + b"".join(content for _, _, content in contents)
 
 
 def encode_json(text: str) -> str:

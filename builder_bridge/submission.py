@@ -5,6 +5,7 @@ changed, one call brings everything, and the phone starts the build unless it fi
 The long way asks first what is there.
 """
 
+import secrets as randomness
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,7 @@ from builder_bridge.prefix.contract import Contract
 from builder_bridge.prefix.fit import require_fit
 from builder_bridge.prefix.settings import gradle_settings
 from builder_bridge.routes.route import Route
+from builder_bridge.secret import Secrets
 from builder_bridge.upload import Uploaded, choose_upload, facts_of, guess_upload, send_upload
 from builder_bridge.workspace.kept import KeptContents
 from builder_bridge.workspace.snapshot import Snapshot
@@ -45,6 +47,7 @@ class Submission:
         run_id: RunId,
         spec: BuildSpec,
         snapshot: Snapshot,
+        secrets: Secrets,
     ) -> None:
         self._route = route
         self._serial = serial
@@ -53,7 +56,8 @@ class Submission:
         self._run_id = run_id
         self._spec = spec
         self._snapshot = snapshot
-        self._digest = request_digest(spec, snapshot)
+        self._secrets = secrets
+        self._digest = request_digest(spec, snapshot, secrets)
         self._notes = ""
 
     async def submit(self, ask_contract: AskContract, has_daemon: bool | None) -> RunIdentity | BuildState:
@@ -116,9 +120,12 @@ class Submission:
         self._notes = "; ".join(str(note) for note in notes[:_MAX_NOTES])[:2000]
 
     def _plan(self, contract: Contract, has_daemon: bool | None, uploaded: Uploaded) -> bytes:
-        settings = gradle_settings(contract, has_daemon)
+        # Secrets must be gone from memory too, and a daemon lives on with builds of others.
+        settings = gradle_settings(contract, False if self._secrets else has_daemon)
         facts = settings.facts | self._facts(contract) | uploaded.facts
-        return make_plan(self._spec, self._snapshot, uploaded.upload, settings.args, facts, settings.client)
+        salt = randomness.token_hex(16) if self._secrets else ""
+        what = (self._spec, self._snapshot, uploaded.upload)
+        return make_plan(*what, settings.args, facts, settings.client, self._secrets, salt)
 
     def _facts(self, contract: Contract) -> dict[str, str]:
         notes = [f"{note.path}: {note.detail}" for note in self._snapshot.notes if note.code in _NOTE_CODES]
@@ -127,6 +134,8 @@ class Submission:
             facts["domain"] = contract.domain
         if contract.prefix.id:
             facts["prefix"] = contract.prefix.id
+        if self._secrets:
+            facts["secrets"] = ", ".join(self._secrets.names)
         if notes:
             facts["workspace_notes"] = "; ".join(notes[:_MAX_NOTES])[:2000]
         if self._notes:

@@ -26,6 +26,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.artifacts import open_artifact_store
 from orchestrator.store.database import Database, sqlite_url
 from orchestrator.store.logs import LogBook
+from orchestrator.store.secrets import SecretStore
 from orchestrator.store.workspaces import WorkspaceStore
 from orchestrator.telemetry import OFF, make_telemetry
 
@@ -127,6 +128,7 @@ async def open_service(
             artifacts=open_artifact_store(settings.artifacts_url, data_dir / "artifacts"),
             bells=bells,
             scratch=scratch,
+            secrets=SecretStore(data_dir / "secrets"),
         )
         engine = await stack.enter_async_context(open_engine(stores, open_phone))
         desk = FrontDesk(stores)

@@ -34,6 +34,7 @@ class ServiceBuilder:
     """Builds through one service.
 
     `phone` pins every build to one phone, `route` to a way to the prefix, `priority` is their class.
+    `secrets` is the part of a wish that gives every build its secrets; no answer ever holds them.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class ServiceBuilder:
         phone: str | None = None,
         priority: str = "normal",
         route: str | None = None,
+        secrets: JsonObject | None = None,
     ) -> None:
         self._client = client
         pinned = {"phone": phone, "route": route}
         self._wish: JsonObject = {"priority": priority, **{k: v for k, v in pinned.items() if v}}
+        self._wish |= secrets or {}
         self._joined: set[str] = set()
         self._workspaces: dict[str, Path] = {}
 

@@ -3,17 +3,16 @@
 Each verb checks who asks, works in one transaction, and rings the bells of who must know.
 """
 
-import hashlib
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import sqlalchemy as sa
 import structlog
+from anyio import to_thread
 
-from builder_bridge.build import BuildSpec
+from builder_bridge.secret import Secrets
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator import bell
 from orchestrator.access import Permission, Principal
@@ -26,28 +25,12 @@ from orchestrator.store import owned as workspace_store
 from orchestrator.store import phones as phone_store
 from orchestrator.store.builds import NewBuild
 from orchestrator.store.records import ArtifactRow, BuildRow, Phase, RunRow
+from orchestrator.wish import Wish, identity_of
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 WATCH_S = 1.0
 """How long a change that another host made may stay unseen here."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A build that somebody wants; the workspace is in the store already.
-
-    `route` decides how its phone is reached, not what comes of it.
-    """
-
-    snapshot: Snapshot
-    spec: BuildSpec
-    pool: str = "default"
-    phone: str | None = None
-    route: str | None = None
-    needs: dict[str, Any] | None = None
-    priority: str = "normal"
-    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +75,9 @@ class FrontDesk:
         spec = {**asdict(wish.spec), "place": wish.snapshot.place}
         if wish.route is not None:
             spec["route"] = wish.route
+        if wish.secrets:
+            # They lie on this host, so its phones alone may build this.
+            spec["secrets"], spec["host"] = list(wish.secrets.names), self._stores.settings.lab.host_id
         new = NewBuild(
             identity=identity_of(self._stores.lab_id, principal.owner, wish),
             owner=principal.owner,
@@ -106,12 +92,23 @@ class FrontDesk:
         )
         limit = self._stores.settings.limits.queued_per_owner
         receipt = await self._stores.database.run(
-            lambda c: _submit(c, new, force=wish.force, limit=limit, idempotency=idempotency)
+            lambda c: _submit(
+                c,
+                new,
+                force=wish.force,
+                limit=limit,
+                idempotency=idempotency,
+                keep=self._keeper(wish.secrets),
+            )
         )
         if not receipt.is_joined:
             self._stores.bells.ring("builds")
         log.info("build.submitted", build_id=receipt.build.id, is_joined=receipt.is_joined, owner=new.owner)
         return receipt
+
+    def _keeper(self, secrets: Secrets) -> Callable[[str], None] | None:
+        """Give what keeps the secrets of a new build before it is committed."""
+        return (lambda build_id: self._stores.secrets.put(build_id, secrets)) if secrets else None
 
     async def own_workspace(self, principal: Principal, snapshot: Snapshot) -> None:
         """Note that an owner sent a workspace, so that they may build it by its fingerprint."""
@@ -156,6 +153,8 @@ class FrontDesk:
         need(principal, Permission.CANCEL)
         await self.get(_reader(principal), build_id)
         build = await self._stores.database.run(lambda c: _cancel(c, self._stores, build_id))
+        if build.is_finished:
+            await to_thread.run_sync(self._stores.secrets.remove, build_id)
         self._stores.ring_build(build_id)
         self._stores.bells.ring("builds")
         log.info("build.cancel_asked", build_id=build_id, state=build.state)
@@ -167,6 +166,12 @@ class FrontDesk:
         build = await self.get(_reader(principal), build_id)
         if not build.is_finished:
             raise Conflict(f"build {build_id} is {build.state}, so there is nothing to do again yet")
+        if build.spec.get("secrets"):
+            raise Conflict(
+                f"build {build_id} had secrets, which are not kept after its end",
+                code="secrets_gone",
+                hint="Ask for the build anew, with its secrets and with `force`.",
+            )
         if not self._stores.workspaces.has(build.fingerprint):
             raise NotFound(f"the workspace of build {build_id} is no longer kept", code="unknown_workspace")
         new = NewBuild(
@@ -209,27 +214,6 @@ def need(principal: Principal, permission: Permission) -> None:
         raise Forbidden(f"the token lacks the scope {permission.value}")
 
 
-def identity_of(lab_id: str, owner: str, wish: Wish) -> str:
-    """Name everything that decides the result of a build; equal wishes of an owner have equal names.
-
-    Phones know runs by names made of this, so those of another database must never be equal.
-    """
-    parts = {
-        "lab": lab_id,
-        "owner": owner,
-        "workspace": wish.snapshot.fingerprint,
-        "project": wish.snapshot.name,
-        "tasks": wish.spec.tasks,
-        "args": wish.spec.args,
-        "clean": wish.spec.clean,
-        "project_dir": wish.spec.project_dir,
-        "pool": wish.pool,
-        "phone": wish.phone,
-        "needs": wish.needs or {},
-    }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
 def _reader(principal: Principal) -> Principal:
     return Principal(principal.owner, principal.permissions | {Permission.READ})
 
@@ -241,6 +225,7 @@ def _submit(
     force: bool,
     limit: int,
     idempotency: tuple[str, str] | None,
+    keep: Callable[[str], None] | None = None,
 ) -> Receipt:
     if connection.dialect.name == "postgresql":
         # One owner's submissions take turns, so that a cap and a join are decided on the truth.
@@ -258,6 +243,8 @@ def _submit(
                 )
             return Receipt(build_store.must_get(connection, known[1]), is_joined=True)
     receipt = _join_or_insert(connection, new, force=force, limit=limit)
+    if keep is not None and not receipt.is_joined:
+        keep(receipt.build.id)
     if idempotency is not None:
         build_store.remember(connection, new.owner, *idempotency, receipt.build.id, time.time())
     return receipt

@@ -9,6 +9,7 @@ from fastapi import Request
 from builder_bridge.build import BuildId, BuildSpec
 from orchestrator.builder import ServiceBuilder, wish_of
 from orchestrator.client import ApiClient, FeedEvent, JsonObject
+from orchestrator.secret_intake import names_for_agents
 
 _STEP_S = 2.0
 _KEPT = ("authorization", "host")
@@ -19,7 +20,9 @@ def inner_builder(request: Request, phone: str | None) -> ServiceBuilder:
     headers = {name: request.headers[name] for name in _KEPT if name in request.headers}
     transport = httpx.ASGITransport(app=request.app)
     http = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=330)
-    return _InnerBuilder(_InnerClient(http), phone)
+    stores, owner = request.app.state.service.stores, request.state.principal.owner
+    secrets = {"use_secrets": names_for_agents(stores, owner)}
+    return _InnerBuilder(_InnerClient(http), phone, secrets=secrets)
 
 
 class _InnerClient(ApiClient):

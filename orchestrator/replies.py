@@ -56,6 +56,7 @@ def build_fields(
         "priority": names.get(build.priority, str(build.priority)),
         "attempt": build.attempt,
         "is_cancel_asked": bool(build.cancel_asked),
+        "secrets": build.spec.get("secrets", []),
         "created": moment(build.created_s),
         "started": moment(build.started_s),
         "finished": moment(build.finished_s),

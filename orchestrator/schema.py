@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from orchestrator.engine.placement import NEEDS
+from orchestrator.secret_fields import SecretFields
 from orchestrator.settings import RouteName
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -36,7 +37,7 @@ class WorkspaceFile(_Body):
     is_executable: bool = False
 
 
-class BuildRequest(_Body):
+class BuildRequest(SecretFields):
     """A wish for a build. Exactly one of `path`, `workspace` and `files` says what is built."""
 
     model_config = ConfigDict(
@@ -140,6 +141,7 @@ class BuildReply(_Body):
     priority: str
     attempt: int
     is_cancel_asked: bool
+    secrets: list[str] = Field(default=[], description="Names of the secrets that it was given.")
     created: datetime
     started: datetime | None
     finished: datetime | None

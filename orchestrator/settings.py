@@ -21,6 +21,7 @@ from pydantic_settings import (
 )
 
 from orchestrator.errors import SettingsFault
+from orchestrator.named_secrets import SecretSource
 
 if TYPE_CHECKING:
     from agent.approval import Rule
@@ -182,6 +183,7 @@ class Settings(BaseSettings):
     webhooks: Webhooks = Webhooks()
     agent: AgentSettings = AgentSettings()
     providers: dict[str, Any] = {}
+    secrets: dict[str, SecretSource] = {}
     mcp: dict[str, Any] = {}
 
     @property

@@ -28,6 +28,7 @@ SANS_IO = [
     "builder_bridge/plan.py",
     "builder_bridge/ranges.py",
     "builder_bridge/reports.py",
+    "builder_bridge/secret.py",
     "builder_bridge/workspace/preflight.py",
     "builder_bridge/adb/announcements.py",
     "builder_bridge/adb/compression.py",

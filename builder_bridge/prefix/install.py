@@ -24,7 +24,7 @@ VERSION_PLACE = "share/pocketbuild/version"
 def runner_files() -> tuple[tuple[str, bytes], ...]:
     """Give what belongs into a prefix: place and content, from this package's own files."""
     device = files("builder_bridge.device")
-    programs = ("pb-info", "pb-seed", "pb-work", "pb")
+    programs = ("pb-info", "pb-seed", "pb-secrets", "pb-work", "pb")
     found = [(f"bin/{name}", device.joinpath(name).read_bytes()) for name in programs]
     scripts = files("builder_bridge.prefix").joinpath("init")
     found += [

@@ -18,7 +18,14 @@ from builder_bridge.routes.route import LogStream, check_words
 _REFUSED = 3
 _NO_PREFIX = 9
 _SAID_BYTES = 4096
-PLACES = ("bin/pb", "bin/pb-work", "bin/pb-info", "bin/pb-seed", "share/pocketbuild/version")
+PLACES = (
+    "bin/pb",
+    "bin/pb-work",
+    "bin/pb-info",
+    "bin/pb-seed",
+    "bin/pb-secrets",
+    "share/pocketbuild/version",
+)
 
 
 class ShellLineRoute:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import anyio
 import click
+from anyio import to_thread
 
 from agent.approval import Mode
 from agent.budget import Budget
@@ -25,6 +26,7 @@ from orchestrator.cli import connect, terminal
 from orchestrator.cli.agent_list import list_runs
 from orchestrator.cli.agent_screen import Screen
 from orchestrator.cli.build import named_phone, settings_for
+from orchestrator.cli.build_secrets import agent_secrets
 from orchestrator.cli.terminal import say
 from orchestrator.cli.transcript import as_json, as_text
 from orchestrator.errors import NotFound
@@ -172,7 +174,8 @@ async def _run(settings: Settings, wish: _Wish) -> int:
             is_interrupted=lambda: stop.is_asked,
             record=wish.record,
         )
-        builder = ServiceBuilder(client, phone, route=wish.route)
+        secrets = await to_thread.run_sync(agent_secrets, settings)
+        builder = ServiceBuilder(client, phone, route=wish.route, secrets=secrets)
         tasks.start_soon(stop.listen, tasks.cancel_scope)
         async with equipped(settings, order.choice, builder, run_id, screen.show, manners) as equipment:
             is_begun = wish.resume_id is not None

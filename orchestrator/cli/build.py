@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,6 +15,7 @@ from builder_bridge.errors import PhoneUnavailable
 from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.cli import connect, terminal
 from orchestrator.cli.build_progress import ProgressScreen
+from orchestrator.cli.build_secrets import read_secrets, secret_options
 from orchestrator.cli.terminal import say, seconds, size
 from orchestrator.client import ApiClient, Refused
 from orchestrator.settings import LoadedSettings, load_settings
@@ -30,7 +31,7 @@ class BuildOptions:
     """What the command line asked for."""
 
     workspace: Path
-    wish: dict[str, Any]
+    wish: dict[str, Any] = field(repr=False)
     device: str | None
     route: str | None
     output: Path
@@ -58,6 +59,7 @@ class BuildOptions:
 @click.option("--deadline", "deadline_s", type=float, default=3600.0, metavar="SECONDS", show_default=True)
 @click.option("--priority", type=click.Choice(["urgent", "normal", "background"]), default="normal")
 @click.option("--force", is_flag=True, help="Build again although this very content was built before.")
+@secret_options
 @click.option("--output", type=click.Path(path_type=Path), help="Where log and artifacts go.")
 @click.option(
     "--json", "is_json", is_flag=True, help="Write the result as one JSON object on standard output."
@@ -91,6 +93,7 @@ def build(workspace: Path, config: Path | None, **given: Any) -> None:
     )
     with terminal.told_faults():
         loaded = settings_for(workspace, config)
+        wish |= read_secrets(loaded.settings, given["secrets"], given["secret_files"])
     terminal.run_async(_build, loaded, options)
 
 

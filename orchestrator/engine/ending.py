@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 import structlog
+from anyio import to_thread
 
 from builder_bridge.build import BuildState
 from orchestrator.engine import lease
@@ -26,6 +27,8 @@ async def finish(
     stores = resources.stores
     outcome = outcome_of(ended)
     build = await stores.database.run(lambda c: _end(c, stores, build_id, run_id, ended, outcome))
+    if build.is_finished:
+        await to_thread.run_sync(stores.secrets.remove, build_id)
     stores.ring_build(build_id)
     stores.bells.ring("builds")
     stores.bells.ring("phones")  # one that was busy since the service started has never been asked how it is

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from builder_bridge.build import BuildSpec, RunId
 from builder_bridge.errors import BridgeError, PhoneLost, PhoneUnavailable, WorkspaceFault
+from builder_bridge.secret import NO_SECRETS, Secrets
 from orchestrator.engine.patience import Patience
 from orchestrator.engine.phone import PhonePort
 from orchestrator.engine.resources import EngineResources, Stores
@@ -74,12 +75,22 @@ async def hand_over(resources: EngineResources, build_id: str, run_id: str) -> d
     except Refusal as fault:
         cause = f"{fault.reason_code}: {fault}"
         return {"outcome": Outcome.REFUSED.value, "cause": cause, "hint": fault.hint}
+    secrets: Secrets | None = NO_SECRETS
+    if job.build.spec.get("secrets"):
+        secrets = await to_thread.run_sync(stores.secrets.get, build_id)
+    if secrets is None:
+        cause = "secrets_gone: the secrets of this build are no longer kept on this host"
+        return {
+            "outcome": Outcome.REFUSED.value,
+            "cause": cause,
+            "hint": "Ask for the build anew, with them.",
+        }
     scan_s = time.monotonic() - began_s
     await mark(stores, build_id, "upload")
     began_s = time.monotonic()
 
     async def submit(port: PhonePort) -> str:
-        await port.submit(job.run_id, spec_of(job.build), snapshot)
+        await port.submit(job.run_id, spec_of(job.build), snapshot, secrets)
         return port.route_name
 
     route = await with_patience(resources, job, submit, "upload", stop_on_cancel=True)
@@ -152,7 +163,7 @@ async def mark(stores: Stores, build_id: str, stage: str, reason: str | None = N
 def spec_of(build: BuildRow) -> BuildSpec:
     """Rebuild the spec from its stored form."""
     spec = dict(build.spec)
-    for ours in ("place", "route"):
+    for ours in ("place", "route", "secrets", "host"):
         spec.pop(ours, None)
     return BuildSpec(**{**spec, "tasks": tuple(spec["tasks"]), "args": tuple(spec["args"])})
 

@@ -21,6 +21,7 @@ from orchestrator.settings import Lab
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
 from orchestrator.store.records import Phase
+from orchestrator.store.secrets import ORPHAN_S
 from orchestrator.store.tables import hosts, phones
 
 log = structlog.get_logger(__name__)
@@ -78,10 +79,27 @@ class Janitor:
         )
         if not is_mine:
             raise DataFolderTaken(f"another process has become host {self._lab.host_id}; this one stops")
+        await self._forget_secrets(now_s)
         for run_id in await self._stores.database.run(lambda c: give_up_lost_hosts(c, self._lab, now_s)):
             await DBOS.cancel_workflow_async(run_id)
             log.warning("run.reassigned", run_id=run_id)
             self._stores.bells.ring("builds")
+
+    async def _forget_secrets(self, now_s: float) -> None:
+        """Remove secrets whose builds have ended: where the service was killed, or another host ended one."""
+        secrets = self._stores.secrets
+        kept = await to_thread.run_sync(secrets.kept)
+        if not kept:
+            return
+        found = await self._stores.database.read(
+            lambda c: {build_id: build_store.get(c, build_id) for build_id in kept}
+        )
+        for build_id, build in found.items():
+            # Secrets are written a moment before their build is.
+            is_orphan = build is None and now_s - kept[build_id] > ORPHAN_S
+            if is_orphan or (build is not None and build.is_finished):
+                await to_thread.run_sync(secrets.remove, build_id)
+                log.info("secrets.removed", build_id=build_id)
 
     async def _sweep(self) -> None:
         """Sweep every so often, counted across restarts: a service may never live that long at once."""

@@ -13,6 +13,7 @@ from builder_bridge.build import Artifact, BuildEvent, BuildResult, BuildSpec, R
 from builder_bridge.errors import BridgeError, PhoneLost
 from builder_bridge.health import Health
 from builder_bridge.prefix.contract import Contract
+from builder_bridge.secret import Secrets
 from builder_bridge.workspace.snapshot import Snapshot
 
 log = structlog.get_logger(__name__)
@@ -39,7 +40,7 @@ class PhonePort(Protocol):
         """Ask how the phone feels: battery, heat, storage."""
         ...
 
-    async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:
+    async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot, secrets: Secrets) -> object:
         """Hand a workspace over and start the run; the same run id is never started twice."""
         ...
 

@@ -122,6 +122,8 @@ def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare, now_s: float) -> 
             return "it is not the phone that was asked for"
     elif phone.pool != build.pool:
         return f"it is not in pool {build.pool}"
+    if build.spec.get("host") not in (None, phone.host):
+        return f"the build's secrets lie on host {build.spec['host']}, and it is attached to {phone.host}"
     if phone.state != "online":
         return f"it is {phone.state}" + (f": {phone.reason}" if phone.reason else "")
     unmatched = _why_unmatched(build.needs, phone)
@@ -135,6 +137,7 @@ def why_not(build: BuildRow, phone: PhoneRow, care: PhoneCare, now_s: float) -> 
 def could_take(build: BuildRow, phone: PhoneRow) -> bool:
     """Say whether a phone fits a build, once it is free, online and well."""
     is_meant = phone.is_named(build.phone) if build.phone is not None else phone.pool == build.pool
+    is_meant = is_meant and build.spec.get("host") in (None, phone.host)
     return is_meant and _why_unmatched(build.needs, phone) is None
 
 

@@ -17,6 +17,7 @@ from orchestrator.settings import Settings
 from orchestrator.store.artifacts import ArtifactStore
 from orchestrator.store.database import Database
 from orchestrator.store.logs import LogBook
+from orchestrator.store.secrets import SecretStore
 from orchestrator.store.workspaces import WorkspaceStore
 
 
@@ -32,6 +33,7 @@ class Stores:
     artifacts: ArtifactStore
     bells: Bells
     scratch: Path
+    secrets: SecretStore
 
     def ring_build(self, build_id: str) -> None:
         """Wake who waits for a build to change, and who follows its log."""

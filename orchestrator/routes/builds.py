@@ -7,18 +7,21 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 
 from builder_bridge.build import BuildSpec
+from builder_bridge.secret import Secrets
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.access import Permission, Principal
-from orchestrator.desk import BuildView, Wish, need
+from orchestrator.desk import BuildView, need
 from orchestrator.engine.sharing import share
 from orchestrator.errors import BadRequest
 from orchestrator.replies import build_fields
 from orchestrator.routes.context import PrincipalDep, RequestIdDep, Service, ServiceDep
 from orchestrator.schema import BuildAccepted, BuildPage, BuildReply, BuildRequest
+from orchestrator.secret_intake import take_secrets
 from orchestrator.store import builds as build_store
 from orchestrator.store.builds import Filter
 from orchestrator.store.records import BuildRow, Outcome, Phase
 from orchestrator.store.workspaces import ManifestFile
+from orchestrator.wish import Wish
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])
 MAX_WAIT_S = 300.0
@@ -45,6 +48,7 @@ async def create_build(
     """
     need(principal, Permission.WRITE)
     snapshot = await _take_in(service, principal, body)
+    secrets = await take_secrets(service.stores, principal, body)
     await share(service.stores, snapshot)
     wish = Wish(
         snapshot=snapshot,
@@ -61,8 +65,9 @@ async def create_build(
         needs=dict(body.needs),
         priority=body.priority,
         force=body.force,
+        secrets=secrets,
     )
-    key = None if idempotency_key is None else (idempotency_key, _digest_of(body, snapshot))
+    key = None if idempotency_key is None else (idempotency_key, _digest_of(body, snapshot, secrets))
     receipt = await service.desk.submit(principal, wish, request_id, key)
     response.status_code = 200 if receipt.is_joined else 201
     response.headers["location"] = f"/v1/builds/{receipt.build.id}"
@@ -132,8 +137,10 @@ def _shown(view: BuildView) -> BuildReply:
     return BuildReply(**build_fields(view.build, view.runs, view.artifacts))
 
 
-def _digest_of(body: BuildRequest, snapshot: Snapshot) -> str:
-    return hashlib.sha256(body.model_dump_json().encode() + snapshot.fingerprint.encode()).hexdigest()
+def _digest_of(body: BuildRequest, snapshot: Snapshot, secrets: Secrets) -> str:
+    # Written out, a secret is a row of stars: its seal tells it from another.
+    told = body.model_dump_json() + snapshot.fingerprint + secrets.seal
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 async def _take_in(service: Service, principal: Principal, body: BuildRequest) -> Snapshot:

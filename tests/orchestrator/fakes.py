@@ -32,6 +32,7 @@ from builder_bridge.errors import PhoneLost, PhoneUnavailable, RunConflict, Serv
 from builder_bridge.health import Health, read_health
 from builder_bridge.prefix.contract import Contract
 from builder_bridge.routes.route import check_words
+from builder_bridge.secret import NO_SECRETS, Secrets
 from builder_bridge.workspace.scan import read_chunks
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.phone import OpenPhone
@@ -114,10 +115,12 @@ class FakePhone:
         printed = self._folder / "health.txt"
         return read_health(printed.read_text() if printed.exists() else "")
 
-    async def submit(self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot) -> object:
+    async def submit(
+        self, run_id: RunId, spec: BuildSpec, snapshot: Snapshot, secrets: Secrets = NO_SECRETS
+    ) -> object:
         self._check()
         run = self._folder / "runs" / run_id
-        digest = hashlib.sha256(f"{spec}{snapshot.fingerprint}".encode()).hexdigest()
+        digest = hashlib.sha256(f"{spec}{snapshot.fingerprint}{secrets.seal}".encode()).hexdigest()
         if (run / "request").exists():
             if (run / "request").read_text() != digest:
                 raise RunConflict(f"{run_id} was made from other content")
@@ -133,6 +136,9 @@ class FakePhone:
         if run_id.endswith(f"-{plan_of(snapshot).get('held_attempt')}"):
             (run / "hold").touch()
         (run / "state").write_text("received")
+        # Not what was given, but enough to see that it came whole.
+        given = {each.name: [each.is_file, _sha256(each.content)] for each in secrets.entries}
+        (run / "secrets.json").write_text(json.dumps(given))
         (run / "request").write_text(digest)
         with (self._folder / "starts.log").open("a") as starts:
             starts.write(run_id + "\n")

@@ -41,7 +41,7 @@ async def call(fake_box: Box, tmp_path: Path) -> AsyncIterator[Call]:
         yield answer
 
 
-@pytest.mark.parametrize("name", ["pb", "pb-work", "pb-info", "pb-seed"])
+@pytest.mark.parametrize("name", ["pb", "pb-work", "pb-info", "pb-seed", "pb-secrets"])
 def test_the_runner_is_plain_posix_shell(name: str) -> None:
     beside = Path(sys.executable).parent
     program = shutil.which("shellcheck", path=beside) or shutil.which("shellcheck")

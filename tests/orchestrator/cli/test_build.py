@@ -56,10 +56,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         kill(process)
 
 
-def pocketbuild(data: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def pocketbuild(
+    data: Path, *arguments: str, cwd: Path | None = None, timeout_s: float = 180
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "POCKETBUILD_DATA_DIR": str(data), "PYTHONPATH": str(ROOT)}
     program = [sys.executable, "-m", "orchestrator", *arguments]
-    return subprocess.run(program, cwd=cwd, env=environment, text=True, capture_output=True, timeout=180)
+    return subprocess.run(
+        program, cwd=cwd, env=environment, text=True, capture_output=True, timeout=timeout_s
+    )
 
 
 def test_a_build_sends_the_workspace_and_brings_log_and_artifact(data: Path, tmp_path: Path) -> None:
@@ -93,6 +97,22 @@ def test_a_build_of_the_same_content_is_not_played_back(data: Path, tmp_path: Pa
     assert "running" not in again.stderr
     assert "--force builds again" in again.stderr
     assert again.stdout == first.stdout
+
+
+def test_a_build_is_given_its_secrets_and_says_only_their_names(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = make_workspace(tmp_path / "hello", text="secret")
+    monkeypatch.setenv("storePassword", "a value to hide")
+    (tmp_path / "release.p12").write_bytes(b"keystore")
+    options = ("--secret", "storePassword", "--secret-file", f"store={tmp_path}/release.p12")
+    done = pocketbuild(data, "build", str(workspace), *options, "--json", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["secrets"] == ["store", "storePassword"]
+    assert "a value to hide" not in done.stdout + done.stderr
+    (noted,) = (data.parent / "phones").glob(f"*/runs/{result['id']}-1/secrets.json")
+    assert json.loads(noted.read_text()).keys() == {"store", "storePassword"}
 
 
 def test_status_without_a_service_says_how_to_start_one(tmp_path: Path) -> None:

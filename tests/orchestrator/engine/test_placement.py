@@ -24,6 +24,7 @@ FELT: dict[str, Any] = {"asked_s": NOW_S}
 def build(build_id: str, **values: Any) -> BuildRow:
     row: dict[str, Any] = dict.fromkeys(BuildRow.__slots__)
     row |= {"id": build_id, "owner": "ann", "project": "app", "pool": "default", "priority": 2, "needs": {}}
+    row["spec"] = {}
     row |= {"created_s": float(build_id[1:])} if build_id[1:].isdigit() else {"created_s": 0.0}
     return BuildRow(**(row | values))
 
@@ -205,3 +206,12 @@ def test_a_build_stands_in_the_queue_of_a_phone_that_fits_it_however_the_phone_i
     for state, health in (("online", FELT), ("offline", FELT), ("online", tired)):
         known = phone("p1", state=state, health=health, contract={"jdk": "21.0.4"}, build_id="b9")
         assert could_take(build("b1", **wish), known) == fits
+
+
+def test_a_build_with_secrets_goes_to_a_phone_of_the_host_that_has_them() -> None:
+    wish = build("b1", spec={"secrets": ["password"], "host": "h2"})
+    phones = [phone("p1", host="h1"), phone("p2", host="h2")]
+    assert placed([wish], phones) == [("b1", "p2")]
+    why = place([wish], phones[:1], {}, CARE, NOW_S).reasons["b1"]
+    assert why == "phone p1: the build's secrets lie on host h2, and it is attached to h1"
+    assert [could_take(wish, each) for each in phones] == [False, True]
