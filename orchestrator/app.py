@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 import anyio
 from fastapi import FastAPI
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from orchestrator import elsewhere, openapi, problem
 from orchestrator.access import AccessCheck
@@ -23,6 +23,7 @@ from orchestrator.metrics import Measured, Metrics
 from orchestrator.routes import agents, artifacts, builds, health, logs, pages, phones, workspaces
 from orchestrator.routes.context import Service
 from orchestrator.settings import Settings
+from orchestrator.stalled import StalledBodies
 from orchestrator.store.artifacts import open_artifact_store
 from orchestrator.store.database import Database, sqlite_url
 from orchestrator.store.logs import LogBook
@@ -80,13 +81,15 @@ def create_app(settings: Settings, open_phone: OpenPhone) -> FastAPI:
         workspaces.router,
         phones.router,
         agents.router,
+        health.router,
+        pages.router,
     ):
         # A limit of the whole app would answer before the access check does.
         app.include_router(router, max_body_size=settings.limits.body_bytes)
     app.include_router(workspaces.upload_router, max_body_size=settings.limits.upload_bytes)
-    app.include_router(health.router)
-    app.include_router(pages.router)
-    app.router.routes.append(Route(MCP_PATH, endpoint=_Mcp(app)))
+    mcp = Route(MCP_PATH, endpoint=_Mcp(app), max_body_size=settings.limits.body_bytes)
+    app.router.routes.append(mcp)
+    app.add_middleware(StalledBodies, idle_s=settings.limits.upload_idle_s)
     app.add_middleware(problem.PlainErrorsAsProblems)
     app.add_middleware(AccessCheck, settings=settings, database=database)
     app.add_middleware(Measured, metrics=metrics)
@@ -103,7 +106,16 @@ class _Mcp:
         inner: LazyMcp | None = getattr(self._app.state, "mcp", None)
         if inner is None:
             raise NotReady("the service is starting or stopping")
-        await inner(scope, receive, send)
+        # The SDK would answer what goes wrong with a body in its own way, or in the middle of its answer.
+        messages = [await receive()]
+        while messages[-1].get("more_body", False):
+            messages.append(await receive())
+        messages.reverse()
+
+        async def replay() -> Message:
+            return messages.pop() if messages else await receive()
+
+        await inner(scope, replay, send)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import NotReady
-from orchestrator.problem import problem_response
+from orchestrator.problem import ids_of, problem_response
 from orchestrator.store import builds as build_store
 from orchestrator.store import phones as phone_store
 
@@ -79,7 +79,7 @@ async def _pass_on(request: Request, place: Exception) -> Response:
             answer = await stack.enter_async_context(stream)
         except httpx.TransportError as fault:
             refusal = NotReady(f"the host at {place.url} does not answer: {fault}", code="host_unreachable")
-            return problem_response(refusal, getattr(request.state, "request_id", None))
+            return problem_response(refusal, ids_of(request))
         kept = stack.pop_all()
         back = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
         return StreamingResponse(

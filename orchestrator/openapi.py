@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 
 from orchestrator.errors import Refusal
 from orchestrator.examples import EXAMPLES
-from orchestrator.problem import MEDIA_TYPE, Problem, problem_response
+from orchestrator.problem import MEDIA_TYPE, Problem, ids_of, problem_response
 
 _PROBLEM = {
     "description": "Why it was not done, and what to do next.",
@@ -78,7 +78,7 @@ async def _on_wrong_method(request: Request, fault: Exception) -> Response:
     known = fault.headers if isinstance(fault, HTTPException) and fault.headers else {}
     headers = {**known, "Allow": ", ".join(methods)} if methods else dict(known)
     refusal = WrongMethod(f"{request.method} is no method of {request.url.path}")
-    return problem_response(refusal, getattr(request.state, "request_id", None), headers)
+    return problem_response(refusal, ids_of(request), headers)
 
 
 def _never_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Every error as `application/problem+json` (RFC 9457): code, hint and ids beside the standard fields."""
 
+import re
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -17,6 +19,8 @@ from builder_bridge.log.frames import FramesFault
 from orchestrator.errors import NotReady, Refusal, TooLarge
 
 MEDIA_TYPE = "application/problem+json"
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+"""An id that is worth to be said again; anything else in its place is a stranger's text."""
 
 
 class Problem(BaseModel):
@@ -29,14 +33,30 @@ class Problem(BaseModel):
     code: str = Field(examples=["not_found"])
     hint: str = Field(examples=["List what there is; ids are case-sensitive."])
     request_id: str | None = Field(default=None, examples=["b7ad6b7169203331"])
+    build_id: str | None = Field(default=None, description="The build that the path names.")
+    run_id: str | None = Field(default=None, description="The run of an agent that the path names.")
     errors: list[dict[str, Any]] | None = Field(
         default=None, description="Where the body is wrong, if it is the body."
     )
 
 
-def problem_response(
-    refusal: Refusal, request_id: str | None, headers: dict[str, str] | None = None
-) -> JSONResponse:
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """What a problem is about, so that its reader finds it in logs and in the API."""
+
+    request_id: str | None = None
+    build_id: str | None = None
+    run_id: str | None = None
+
+
+def ids_of(request: Request) -> Ids:
+    """Give the ids of a request, and of what its path names."""
+    named = {name: request.path_params.get(name) for name in ("build_id", "run_id")}
+    found = {name: value for name, value in named.items() if isinstance(value, str) and _ID.fullmatch(value)}
+    return Ids(getattr(request.state, "request_id", None), **found)
+
+
+def problem_response(refusal: Refusal, ids: Ids, headers: dict[str, str] | None = None) -> JSONResponse:
     """Answer with a refusal."""
     extra = {"WWW-Authenticate": "Bearer"} if refusal.status == HTTPStatus.UNAUTHORIZED else {}
     return _response(
@@ -44,7 +64,7 @@ def problem_response(
         refusal.reason_code,
         str(refusal),
         refusal.hint,
-        request_id,
+        ids,
         headers={**extra, **(headers or {})},
     )
 
@@ -84,33 +104,28 @@ class PlainErrorsAsProblems:
         await self._app(scope, receive, send_problem)
         if is_replaced:
             refusal = TooLarge("the body is larger than this route takes")
-            await problem_response(refusal, scope["state"].get("request_id"))(scope, receive, send)
-
-
-def _id_of(request: Request) -> str | None:
-    found: str | None = getattr(request.state, "request_id", None)
-    return found
+            await problem_response(refusal, Ids(scope["state"].get("request_id")))(scope, receive, send)
 
 
 async def _on_refusal(request: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, Refusal)
-    return problem_response(fault, _id_of(request))
+    return problem_response(fault, ids_of(request))
 
 
 async def _on_bridge_error(request: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, BridgeError)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if not fault.may_have_run else HTTPStatus.BAD_GATEWAY
-    return _response(status, fault.code, str(fault), fault.hint, _id_of(request))
+    return _response(status, fault.code, str(fault), fault.hint, ids_of(request))
 
 
 async def _on_outage(request: Request, fault: Exception) -> JSONResponse:
     refusal = NotReady("the database does not answer", code="database_unavailable")
-    return problem_response(refusal, _id_of(request))
+    return problem_response(refusal, ids_of(request))
 
 
 async def _on_damaged_log(request: Request, fault: Exception) -> JSONResponse:
     hint = "The file of this log on the service's disk is damaged; its digest and artifacts are kept apart."
-    return _response(500, "log_damaged", f"the log cannot be read: {fault}", hint, _id_of(request))
+    return _response(500, "log_damaged", f"the log cannot be read: {fault}", hint, ids_of(request))
 
 
 async def _on_invalid(request: Request, fault: Exception) -> JSONResponse:
@@ -121,23 +136,25 @@ async def _on_invalid(request: Request, fault: Exception) -> JSONResponse:
     ]
     detail = "; ".join(f"{error['where']}: {error['what']}" for error in errors[:5])
     hint = "Compare the request with /openapi.json."
-    return _response(422, "invalid_request", detail, hint, _id_of(request), errors=errors)
+    return _response(422, "invalid_request", detail, hint, ids_of(request), errors=errors)
 
 
 async def _on_http(request: Request, fault: Exception) -> JSONResponse:
     assert isinstance(fault, HTTPException)
+    if isinstance(fault.__cause__, Refusal):  # what a body's reader raised, as the framework wraps it
+        return problem_response(fault.__cause__, ids_of(request))
     code = HTTPStatus(fault.status_code).name.lower()
     hint = "The routes and their methods are in /openapi.json."
     if fault.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return problem_response(TooLarge("the body is larger than this route takes"), _id_of(request))
+        return problem_response(TooLarge("the body is larger than this route takes"), ids_of(request))
     return _response(
-        fault.status_code, code, str(fault.detail), hint, _id_of(request), headers=dict(fault.headers or {})
+        fault.status_code, code, str(fault.detail), hint, ids_of(request), headers=dict(fault.headers or {})
     )
 
 
 async def _on_defect(request: Request, fault: Exception) -> JSONResponse:
     hint = "This is a defect of the service; its log has the details under the request id."
-    return _response(500, "internal", f"{type(fault).__name__} while answering", hint, _id_of(request))
+    return _response(500, "internal", f"{type(fault).__name__} while answering", hint, ids_of(request))
 
 
 def _response(
@@ -145,7 +162,7 @@ def _response(
     code: str,
     detail: str,
     hint: str,
-    request_id: str | None,
+    ids: Ids,
     *,
     errors: list[dict[str, Any]] | None = None,
     headers: dict[str, str] | None = None,
@@ -157,8 +174,8 @@ def _response(
         detail=detail,
         code=code,
         hint=hint,
-        request_id=request_id,
         errors=errors,
+        **asdict(ids),
     )
     body = problem.model_dump(exclude_none=True)
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)

@@ -33,7 +33,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: FastAPI, bind: str, port: int) -> AsyncIterator[str]:
+async def serving(app: FastAPI, bind: str, port: int, protocol: type[Http11] = Http11) -> AsyncIterator[str]:
     """Serve an app for the block; give its URL. Port 0 takes any free one.
 
     Raises `ServiceFault` where the port is taken, and whatever the app raises while it starts.
@@ -46,7 +46,7 @@ async def serving(app: FastAPI, bind: str, port: int) -> AsyncIterator[str]:
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=STOP_S,
-        http=Http11,
+        http=protocol,
         ws="none",
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         server_header=False,

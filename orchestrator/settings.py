@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -72,10 +72,7 @@ class Limits(_Group):
 
 
 class Retention(_Group):
-    """How long ended builds and runs of the agent are kept, and how much they may take; None is no limit.
-
-    `max_age_days` and `max_bytes` are for builds, `agent_…` for runs of the agent.
-    """
+    """How long ended builds, and runs of the agent (`agent_…`), are kept; None is no limit."""
 
     max_age_days: float | None = Field(default=30.0, gt=0)
     max_bytes: int | None = Field(default=20 * 2**30, gt=0)
@@ -113,6 +110,12 @@ class Webhooks(_Group):
     urls: tuple[str, ...] = ()
     secret: SecretStr | None = None
     allow_private: bool = False
+
+    @model_validator(mode="after")
+    def _are_signed(self) -> Self:
+        if self.urls and not (self.secret and self.secret.get_secret_value()):
+            raise ValueError("urls want a secret, or no receiver could tell who sent what it hears")
+        return self
 
 
 class ApprovalRule(_Group):

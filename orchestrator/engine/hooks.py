@@ -33,6 +33,7 @@ log = structlog.get_logger(__name__)
 WAITS_S = (5.0, 30.0, 300.0, 1800.0, 7200.0, 36000.0)
 """How long after each failed try the next one comes; after the last it is given up."""
 LOOK_S = 5.0
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
 ANSWER_S = 15.0
 
 
@@ -140,9 +141,20 @@ def check_address(url: str, allow_private: bool) -> str:
     found = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     for address in addresses:
-        if not allow_private and not ipaddress.ip_address(address.partition("%")[0]).is_global:
+        if not allow_private and not _is_public(address):
             raise PrivateAddress(f"{parts.hostname} is {address}, which is not a public address")
     return addresses[0]
+
+
+def _is_public(address: str) -> bool:
+    """Say whether an address is one host of the public internet, also by what is wrapped in it."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    inner = None
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip in _NAT64:
+            return False
+    return ip.is_global and not ip.is_multicast and (inner is None or inner.is_global)
 
 
 async def _post(

@@ -38,6 +38,7 @@ class Janitor:
         self._stores = resources.stores
         self._lab = self._stores.settings.lab
         self._process_id = ""
+        self._swept_ago_s = 0.0
 
     async def register_host(self) -> None:
         """Become the host, before any run is taken up.
@@ -47,6 +48,7 @@ class Janitor:
         """
         folder = await to_thread.run_sync(_folder_id, self._stores.settings.data_dir)
         self._process_id = f"{folder}:{uuid.uuid4().hex}"
+        self._swept_ago_s = await to_thread.run_sync(_age_s, self._stores.settings.data_dir / SWEPT_FILE)
         now_s = time.time()
 
         def register(connection: sa.Connection) -> None:
@@ -105,8 +107,7 @@ class Janitor:
         """Sweep every so often, counted across restarts: a service may never live that long at once."""
         every_s = self._stores.settings.retention.every_s
         note = self._stores.settings.data_dir / SWEPT_FILE
-        since_s = await to_thread.run_sync(_age_s, note)
-        await anyio.sleep(max(min(FIRST_SWEEP_S, every_s), every_s - since_s))
+        await anyio.sleep(max(min(FIRST_SWEEP_S, every_s), every_s - self._swept_ago_s))
         while True:
             try:
                 await outlast_outages(lambda: retention.sweep(self._resources, dry_run=False))

@@ -149,7 +149,9 @@ async def make_due(service: Any) -> None:
 
 
 def test_a_receiver_inside_is_refused_unless_that_is_allowed() -> None:
-    for url in ("http://127.0.0.1/x", "http://10.1.2.3/x", "http://[::1]/x", "http://169.254.169.254/latest"):
+    private = ("127.0.0.1", "10.1.2.3", "[::1]", "169.254.169.254", "0.0.0.0", "224.0.0.1", "[ff02::1]",
+               "[fd00::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]")  # fmt: skip
+    for url in (f"http://{host}/x" for host in private):
         with pytest.raises(PrivateAddress):
             check_address(url, allow_private=False)
     assert check_address("http://127.0.0.1/x", allow_private=True) == "127.0.0.1"

@@ -67,7 +67,7 @@ async def test_a_sweep_that_fails_does_not_end_the_service(start: Start, project
 async def test_a_database_that_fails_while_an_end_is_told_ends_nothing(start: Start, projects: Path) -> None:
     async with receiver([500]) as (url, heard):
         with capture_logs() as events:
-            async with start("p1", webhooks={"urls": [url], "allow_private": True}) as running:
+            async with start("p1", webhooks={"urls": [url], "secret": "s", "allow_private": True}) as running:
                 build = await submit(running, make_workspace(projects / "w"))
                 await ended(running, build["id"])
                 database = running.service.stores.database

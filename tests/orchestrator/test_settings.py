@@ -75,7 +75,7 @@ def test_a_file_that_is_named_must_exist(write: Path) -> None:
 
 
 def test_config_prints_every_setting_with_its_source_and_no_secret(write: Path) -> None:
-    write.write_text('database_url = "postgresql://u:hunter2@db/x"\n[webhooks]\nsecret = "whsec_hunter2"\n')
+    write.write_text('database_url = "postgresql://u:hunter2@db/x"\n[webhooks]\nsecret = "hunter2"\n')
     shown = CliRunner().invoke(config, ["--config", str(write)])
     assert shown.exit_code == 0
     assert "hunter2" not in shown.output
@@ -94,3 +94,16 @@ def test_config_masks_secrets_in_free_tables_too(write: Path) -> None:
     assert "hunter2" not in shown.output
     assert "MINE_KEY" in shown.output
     assert "https://far.test" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('urls = ["https://hooks.test/x"]', "urls want a secret"),
+        ('urls = ["https://hooks.test/x"]\nsecret = ""', "urls want a secret"),
+    ],
+)
+def test_webhooks_that_could_not_be_signed_are_no_settings(write: Path, table: str, told: str) -> None:
+    write.write_text(f"[webhooks]\n{table}\n")
+    with pytest.raises(SettingsFault, match=told):
+        load_settings(write)
