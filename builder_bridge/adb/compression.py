@@ -95,7 +95,8 @@ class _Brotli:
 
 
 def _zstd_pack() -> Callable[[Buffer], bytes]:
-    return zstandard.ZstdCompressor(level=1).compress
+    settings = zstandard.ZstdCompressionParameters.from_level(1, source_size=128 << 10)
+    return zstandard.ZstdCompressor(compression_params=settings).compress
 
 
 def _lz4_pack() -> Callable[[Buffer], bytes]:

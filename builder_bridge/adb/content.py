@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from io import FileIO
@@ -22,6 +22,7 @@ from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
     BLOCK_BYTES,
     CHUNK_BYTES,
+    HEAD,
     encode_chunk_head,
     encode_chunks,
     encode_done,
@@ -30,6 +31,8 @@ from builder_bridge.adb.sync_packets import (
 
 Content = Path | Buffer | AsyncIterable[Buffer]
 READ_BYTES = 4 * BLOCK_BYTES
+LOT_BYTES = 256 << 10
+"""So much of small files is made ready at once: some milliseconds of work, with compression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +59,33 @@ class PushFile:
                 return 0
 
 
-@dataclass(frozen=True, slots=True)
 class Encoder:
     """Turns files into the sync service's language.
 
     `plain_flag` is 0 for version 2 and None for version 1; `algorithm` compresses what gives in.
     """
 
-    plain_flag: int | None
-    algorithm: Algorithm | None = None
+    def __init__(self, plain_flag: int | None, algorithm: Algorithm | None = None) -> None:
+        self.plain_flag = plain_flag
+        self.algorithm = algorithm
+        self._pack = algorithm.new_pack() if algorithm else None
 
-    def encode_small(self, files: Sequence[PushFile]) -> list[bytes | None]:
-        """Read and encode each file of at most one chunk whole; None for one that must be streamed."""
-        pack = self.algorithm.new_pack() if self.algorithm else None
-        return [self._encode_small(file, pack) for file in files]
+    def encode_lot(self, files: Sequence[PushFile]) -> tuple[int, bytes]:
+        """Read and encode the first of the files whole, until there is a lot of them.
+
+        Gives how many and their bytes. None at all means that the first one must be streamed: it is
+        larger than a lot, or only known piece by piece. Raises `OSError`.
+        """
+        count, parts, lot_bytes = 0, list[Buffer](), 0
+        for file in files:
+            added_bytes = self._add_whole(file, parts)
+            if not added_bytes:
+                break
+            count += 1
+            lot_bytes += added_bytes
+            if lot_bytes >= LOT_BYTES:
+                break
+        return count, b"".join(parts)
 
     def encode(self, file: PushFile) -> AsyncGenerator[list[Buffer]]:
         """Encode a file of any size, in portions. Iterating raises `OSError`; close it after."""
@@ -82,8 +98,7 @@ class Encoder:
                 return self._encode_blocks(file, blocks)
 
     async def _encode_path(self, file: PushFile, path: Path) -> AsyncGenerator[list[Buffer]]:
-        opened = await anyio.to_thread.run_sync(lambda: path.open("rb", buffering=0))
-        with opened:
+        with path.open("rb", buffering=0) as opened:  # at once: `encode_lot` has had it open before
             if self.algorithm:
                 beginning = await anyio.to_thread.run_sync(os.pread, opened.fileno(), SAMPLE_BYTES, 0)
                 if self._algorithm_for(file, beginning):
@@ -116,27 +131,23 @@ class Encoder:
             yield [encode_send(file.destination, file.mode, self.plain_flag)]
         yield [*encode_chunks(compressor.end() if compressor else b""), encode_done(_mtime_s(file))]
 
-    def _encode_small(self, file: PushFile, pack: Callable[[Buffer], bytes] | None) -> bytes | None:
-        data: Buffer
-        mtime_s = file.mtime_s
-        match file.source:
-            case Path() as path:
-                data, own_mtime_s = _read_beginning(path)
-                mtime_s = own_mtime_s if mtime_s is None else mtime_s
-            case bytes() | bytearray() | memoryview() as data:
-                pass
-            case _:
-                return None
-        if len(data) > CHUNK_BYTES:
-            return None
+    def _add_whole(self, file: PushFile, parts: list[Buffer]) -> int:
+        """Add a file's encoding to the parts and give its length, 0 where it must be streamed."""
+        data, mtime_s = _take_whole(file)
+        if data is None:
+            return 0
         flag = self.plain_flag
-        if self.algorithm and pack and not is_packed(file.destination):
-            packed = pack(data)
+        if self.algorithm and self._pack and not is_packed(file.destination):
+            packed = self._pack(data)
             if len(packed) < len(data) * WORTHWHILE_RATIO:
                 data, flag = packed, self.algorithm.flag
-        head = encode_send(file.destination, file.mode, flag)
-        done = encode_done(int(time.time()) if mtime_s is None else mtime_s)
-        return b"".join((head, encode_chunk_head(len(data)), data, done) if data else (head, done))
+        parts.append(encode_send(file.destination, file.mode, flag))
+        if len(data) <= CHUNK_BYTES:
+            parts += (encode_chunk_head(len(data)), data) if data else ()
+        else:
+            parts += encode_chunks(data)
+        parts.append(encode_done(int(time.time()) if mtime_s is None else mtime_s))
+        return len(data) + HEAD.size
 
     def _algorithm_for(self, file: PushFile, beginning: Buffer) -> Algorithm | None:
         if self.algorithm is None or is_packed(file.destination):
@@ -150,13 +161,24 @@ def _mtime_s(file: PushFile) -> int:
     return int(file.source.stat().st_mtime if isinstance(file.source, Path) else time.time())
 
 
-def _read_beginning(path: Path) -> tuple[bytes, int]:
-    """Read one byte more than a chunk at most, with as few calls as can be: small files come in thousands."""
-    descriptor = os.open(str(path), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(descriptor, CHUNK_BYTES + 1), int(os.fstat(descriptor).st_mtime)
-    finally:
-        os.close(descriptor)
+def _take_whole(file: PushFile) -> tuple[Buffer | None, int | None]:
+    """Give a file's content and time, no content where it is larger than a lot or comes piece by piece.
+
+    Small files come in thousands, so this makes as few calls as can be. A pipe is not waited for.
+    """
+    source = file.source
+    if isinstance(source, Path):
+        descriptor = os.open(str(source), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            found = os.fstat(descriptor)
+            data = os.read(descriptor, found.st_size + 1) if found.st_size <= LOT_BYTES else None
+        finally:
+            os.close(descriptor)
+        has_grown = data is not None and len(data) > found.st_size
+        return None if has_grown else data, int(found.st_mtime) if file.mtime_s is None else file.mtime_s
+    if isinstance(source, bytes | bytearray | memoryview) and len(source) <= LOT_BYTES:
+        return source, file.mtime_s
+    return None, None
 
 
 async def _cut(data: Buffer) -> AsyncIterator[Buffer]:

@@ -75,8 +75,11 @@ class FileBlocks:
                 continue
             del buffer[-1]
             return buffer
-        slot = encode_chunk_head(CHUNK_BYTES) + bytes(CHUNK_BYTES)
-        buffer = bytearray(slot * self._chunks + b"\0")  # one more, so that the test above never moves it
+        end = SLOT_BYTES * self._chunks
+        buffer = bytearray(end + 1)  # one more, so that the test above never moves it
         del buffer[-1]
+        head = encode_chunk_head(CHUNK_BYTES)
+        for start in range(0, end, SLOT_BYTES):
+            buffer[start : start + HEAD.size] = head
         self._buffers.append(buffer)
         return buffer

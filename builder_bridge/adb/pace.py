@@ -3,17 +3,21 @@
 On a slow line bytes dribble in, and waking up for each few of them would cost more than what is done
 with them. So once small arrivals have followed each other for a while, each is given the time in which
 a worthwhile portion comes, judged by the rate so far. The first of them, and all that comes after a
-silence, are taken at once: a command's answer is never late.
+silence, are taken at once: a command's answer is never late. Nor is the end of a short row: waiting
+grows with the time that the row has lasted.
 """
 
 STREAK_READS = 8
 """So many arrivals in a row are needed before any is kept waiting."""
 LONGEST_GAP_S = 0.1
 """After such a silence, what comes next begins a new row."""
-WORTHWHILE_BYTES = 256 << 10
-LARGE_BYTES = 512 << 10
+WORTHWHILE_BYTES = 512 << 10
+LARGE_BYTES = 768 << 10
 """Arrivals of this size need no gathering: the line is quick."""
-LONGEST_PAUSE_S = 0.02
+LONGEST_PAUSE_S = 0.05
+LONGEST_SHARE = 1 / 40
+"""No pause is longer than this share of the row so far, but for those of `SHORT_PAUSE_S`."""
+SHORT_PAUSE_S = 0.02
 TINY_BYTES = 1024
 TINY_PAUSE_S = 0.002
 """Arrivals so small are lines of a log or answers that somebody may be waiting for."""
@@ -44,7 +48,10 @@ class Pace:
         self._bytes += size_bytes
         if self._reads <= STREAK_READS:
             return 0.0
-        wanted_s = WORTHWHILE_BYTES * (now_s - self._began_s) / max(1, self._bytes)
+        lasted_s = now_s - self._began_s
+        wanted_s = WORTHWHILE_BYTES * lasted_s / max(1, self._bytes)
         if wanted_s < SHORTEST_PAUSE_S:
             return 0.0
-        return TINY_PAUSE_S if size_bytes < TINY_BYTES else min(wanted_s, LONGEST_PAUSE_S)
+        if size_bytes < TINY_BYTES:
+            return TINY_PAUSE_S
+        return min(wanted_s, LONGEST_PAUSE_S, max(SHORT_PAUSE_S, lasted_s * LONGEST_SHARE))

@@ -6,13 +6,14 @@ at the same time, so its reason for refusing a file is known at once, even in th
 
 import os
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import anyio
+import anyio.lowlevel
 
 from builder_bridge.adb.compression import Algorithm, choose_algorithm, is_packed
 from builder_bridge.adb.content import Content, Encoder, PushFile
@@ -28,19 +29,18 @@ from builder_bridge.adb.sync_packets import (
     encode_request,
 )
 from builder_bridge.adb.sync_session import SyncSession, open_session
-from builder_bridge.adb.waiting import Signal, beside
+from builder_bridge.adb.waiting import Hurry, Signal, beside
 from builder_bridge.errors import PathRefused, ProtocolFault, StreamEnded
 
 BATCH_FILES = 256
 """So many files are looked at to decide on compression."""
-READ_FILES = 128
-"""So many small ones are read before the first of them goes."""
 ANSWERS_WINDOW_BYTES = 1
-FEW_FILES = 16
-ANSWERS_PAUSE_S = 0.001
+FEW_FILES = 64
+ANSWERS_PAUSE_S = 0.01
 """The phone answers each file with eight bytes. Where many are on their way it may send its next
 packet only after we have taken the last one, and we take our time, so that answers come in lots:
-thousands of packets would keep both ends busier than the files themselves."""
+thousands of packets would keep both ends busier than the files themselves. A phone that cannot answer
+goes on for some 270 files (its socket holds no more answers), far more than it makes in that time."""
 WORTH_MEASURING_BYTES = 1 << 20
 """Less than this is sent plain rather than the line be measured for it."""
 
@@ -152,36 +152,35 @@ async def _take_answers(session: SyncSession, unanswered: _Unanswered) -> None:
 async def _send_files(
     adb: AdbConnection, session: SyncSession, files: Iterable[PushFile], unanswered: _Unanswered
 ) -> None:
-    source = iter(files)
+    source, hurry, encoder = iter(files), Hurry(), Encoder(session.plain_flag)
     while batch := list(islice(source, BATCH_FILES)):
-        encoder = Encoder(session.plain_flag, await _choose_algorithm(adb, batch))
-        for start in range(0, len(batch), READ_FILES):
-            await _send_some(session, encoder, batch[start : start + READ_FILES], unanswered)
+        algorithm = await _choose_algorithm(adb, batch, hurry)
+        if algorithm is not encoder.algorithm:
+            encoder = Encoder(session.plain_flag, algorithm)
+        start = 0
+        while start < len(batch):
+            await anyio.lowlevel.checkpoint()
+            count, ready = await hurry.run(encoder.encode_lot, batch[start:])
+            unanswered.paths.extend(file.destination for file in batch[start : start + max(1, count)])
+            if count:
+                await session.send(ready)
+            else:
+                await _stream(session, encoder.encode(batch[start]))
+            start += max(1, count)
 
 
-async def _send_some(
-    session: SyncSession, encoder: Encoder, files: list[PushFile], unanswered: _Unanswered
-) -> None:
-    encoded = await anyio.to_thread.run_sync(encoder.encode_small, files)
-    ready = list[Buffer]()
-    for file, whole in zip(files, encoded, strict=True):
-        unanswered.paths.append(file.destination)
-        if whole is not None:
-            ready.append(whole)
-            continue
-        async with aclosing(encoder.encode(file)) as portions:
-            async for portion in portions:
-                await session.send(*ready, *portion)
-                ready.clear()
-    await session.send(b"".join(ready))
+async def _stream(session: SyncSession, encoded: AsyncGenerator[list[Buffer]]) -> None:
+    async with aclosing(encoded) as portions:
+        async for portion in portions:
+            await session.send(*portion)
 
 
-async def _choose_algorithm(adb: AdbConnection, batch: list[PushFile]) -> Algorithm | None:
+async def _choose_algorithm(adb: AdbConnection, batch: list[PushFile], hurry: Hurry) -> Algorithm | None:
     """Compress only where there is much to send and the phone can undo it; else do not even measure."""
     if choose_algorithm(adb.features, 0.0) is None:
         return None
     if adb.line_bytes_per_s is None:
         sizes = (file.known_bytes for file in batch if not is_packed(file.destination))
-        if await anyio.to_thread.run_sync(sum, sizes) < WORTH_MEASURING_BYTES:
+        if await hurry.run(sum, sizes) < WORTH_MEASURING_BYTES:
             return None
     return choose_algorithm(adb.features, await line_speed(adb))

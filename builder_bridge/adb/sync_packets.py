@@ -5,10 +5,12 @@ A request is an id of four letters, a length and a path. Files travel as DATA ch
 `packages/modules/adb/SYNC.TXT`, `file_sync_protocol.h`, and the behaviour of adbd 34.
 """
 
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from errno import ENOENT
+from itertools import repeat
 from pathlib import PurePosixPath
 from stat import S_IFMT, S_IFREG, S_ISDIR, S_ISREG
 
@@ -137,7 +139,9 @@ _HEAD_BYTES = {
     b"DENT": 4 + STAT_V1.size + 4,
     b"DNT2": 4 + STAT_V2.size + 4,
 }
-_OKAY = HEAD.pack(b"OKAY", 0)
+_OKAY = Okay()
+_OKAYS = re.compile(rb"(?:OKAY\0\0\0\0)++")
+"""Thousands of files may be answered in a row."""
 
 
 class SyncReader:
@@ -159,9 +163,14 @@ class SyncReader:
         """Give the answers in `data`; content comes as it arrives."""
         view, position = memoryview(data), 0
         while position < len(view):
-            if not self._left and not self._head and view[position : position + HEAD.size] == _OKAY:
-                position += HEAD.size  # thousands of these may come in a row
-                yield Okay()
+            is_between = not self._left and not self._head
+            if is_between and (okays := _OKAYS.match(view, position)):
+                yield from repeat(_OKAY, (okays.end() - position) // HEAD.size)
+                position = okays.end()
+                continue
+            if is_between and (left := _chunk_at(view, position)):
+                self._kind, self._left = b"DATA", left
+                position += HEAD.size
                 continue
             if self._left:
                 part = view[position : position + self._left]
@@ -192,7 +201,7 @@ class SyncReader:
             case b"DONE":
                 yield Done()
             case b"OKAY":
-                yield Okay()
+                yield _OKAY
             case b"STAT" | b"STA2" | b"LST2":
                 yield _parse_stat(fields)
             case _:  # a body follows: content, a reason or a name
@@ -209,6 +218,15 @@ class SyncReader:
         if self._kind == b"FAIL":
             return Fail(body.decode("utf-8", "replace"))
         return Entry(body.decode("utf-8", "surrogateescape"), self._entry)
+
+
+def _chunk_at(view: memoryview, position: int) -> int:
+    """Tell the size of the DATA chunk whose whole head is there; 0 where something else is."""
+    if len(view) - position < HEAD.size:
+        return 0
+    kind, size_bytes = HEAD.unpack_from(view, position)
+    is_chunk = kind == b"DATA" and size_bytes <= CHUNK_BYTES
+    return int(size_bytes) if is_chunk else 0
 
 
 def _parse_stat(fields: bytes) -> Stat:

@@ -1,7 +1,6 @@
 """One session of a phone's sync service: a stream on which requests and answers go."""
 
 import os
-import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from builder_bridge.adb.sync_packets import (
     SyncReader,
     encode_request,
 )
+from builder_bridge.adb.waiting import Hurry
 from builder_bridge.errors import (
     BridgeError,
     PathRefused,
@@ -36,7 +36,6 @@ from builder_bridge.errors import (
 WRITE_BYTES = 1 << 20
 MAX_BUFFERS = 512
 """How much is written to a file at once; the kernel takes at most 1,024 buffers."""
-SLOW_WRITE_S = 0.02
 STORAGE_FULL_TEXTS = ("No space left", "quota exceeded", "ENOSPC", "EDQUOT")
 
 
@@ -140,11 +139,7 @@ async def open_session(
 
 
 class _FileSink:
-    """Writes to a file: in place as long as that is quick, in a thread once it has not been.
-
-    The page cache takes a mebibyte in a third of a millisecond, less than the way to a thread and
-    back; a disk that makes us wait must not make the event loop wait.
-    """
+    """Writes to a file; the page cache takes a mebibyte in a third of a millisecond."""
 
     def __init__(
         self, path: PurePosixPath, descriptor: int, algorithm: Algorithm | None, limit_bytes: int | None
@@ -152,19 +147,14 @@ class _FileSink:
         self._path = path
         self._descriptor = descriptor
         self._limit_bytes = limit_bytes
-        self._decompress = (
-            algorithm.new_decompress(lambda portion: self._save([portion])) if algorithm else None
-        )
-        self._is_slow = algorithm is not None
+        self._portions = list[Buffer]()
+        self._portions_bytes = 0
+        self._decompress = algorithm.new_decompress(self._gather) if algorithm else None
+        self._hurry = Hurry(is_slow=algorithm is not None)
         self.saved_bytes = 0
 
     async def write(self, pieces: list[Buffer]) -> None:
-        if self._is_slow:
-            await anyio.to_thread.run_sync(self._write_all, pieces)
-            return
-        started = time.monotonic()
-        self._write_all(pieces)
-        self._is_slow = time.monotonic() - started > SLOW_WRITE_S
+        await self._hurry.run(self._write_all, pieces)
 
     def _write_all(self, pieces: list[Buffer]) -> None:
         if self._decompress is None:
@@ -172,6 +162,17 @@ class _FileSink:
             return
         for piece in pieces:
             self._decompress(piece)
+        self._save_gathered()
+
+    def _gather(self, portion: Buffer) -> None:
+        self._portions.append(portion)
+        self._portions_bytes += len(portion)
+        if self._portions_bytes >= WRITE_BYTES or len(self._portions) == MAX_BUFFERS:
+            self._save_gathered()
+
+    def _save_gathered(self) -> None:
+        portions, self._portions, self._portions_bytes = self._portions, [], 0
+        self._save(portions)
 
     def _save(self, pieces: list[Buffer]) -> None:
         views = deque(memoryview(piece) for piece in pieces)

@@ -40,9 +40,10 @@ class Peer(Floor, Protocol):
 
 def files_of(folder: Path, destination: PurePosixPath) -> Iterable[Pair]:
     for here, _, names in os.walk(folder):
-        place = destination / folder.name / Path(here).relative_to(folder)
+        source = Path(here)
+        place = destination / folder.name / source.relative_to(folder)
         for name in names:
-            yield Path(here, name), place / name
+            yield source / name, place / name
 
 
 class Ours:

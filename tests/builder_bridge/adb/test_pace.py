@@ -1,11 +1,14 @@
 """When arriving bytes are left to gather, by a clock of our own."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from builder_bridge.adb.pace import (
     LARGE_BYTES,
     LONGEST_PAUSE_S,
+    LONGEST_SHARE,
+    SHORT_PAUSE_S,
     STREAK_READS,
     TINY_PAUSE_S,
     WORTHWHILE_BYTES,
@@ -22,13 +25,19 @@ def test_the_first_arrivals_are_never_kept_waiting() -> None:
 
 
 def test_a_slow_line_is_given_the_time_for_a_worthwhile_portion() -> None:
-    bytes_per_s = 20e6
+    bytes_per_s = 30e6
     pause_s = arrive(Pace(), 20, 20_000, 20_000 / bytes_per_s)[-1]
     assert abs(pause_s - WORTHWHILE_BYTES / bytes_per_s) < 0.001
 
 
 def test_a_very_slow_line_is_not_waited_for_longer_than_a_moment() -> None:
-    assert arrive(Pace(), 20, 2000, 0.03)[-1] == LONGEST_PAUSE_S
+    assert arrive(Pace(), 200, 2000, 0.03)[-1] == LONGEST_PAUSE_S
+
+
+def test_a_short_row_is_not_made_longer_by_much() -> None:
+    assert arrive(Pace(), 20, 2000, 0.03)[-1] == SHORT_PAUSE_S
+    lasted_s = 1.2
+    assert arrive(Pace(), 41, 2000, lasted_s / 40)[-1] == pytest.approx(lasted_s * LONGEST_SHARE)
 
 
 def test_single_lines_wait_for_a_moment_only() -> None:

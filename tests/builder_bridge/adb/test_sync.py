@@ -22,7 +22,7 @@ from builder_bridge.adb.compression import (
     gives_in,
     is_packed,
 )
-from builder_bridge.adb.content import Encoder, PushFile
+from builder_bridge.adb.content import LOT_BYTES, Encoder, PushFile
 from builder_bridge.adb.packets import Buffer
 from builder_bridge.adb.sync_packets import (
     Answer,
@@ -369,13 +369,26 @@ def flag_of(encoded: bytes) -> int:
         ("Main.java", SOURCE_TEXT[:60000], 4),
         ("noise", os.urandom(60000), 0),
         ("a.apk", SOURCE_TEXT[:60000], 0),
+        ("Large.java", SOURCE_TEXT[:60000] * 4, 4),
+        ("noise of several chunks", os.urandom(200_000), 0),
     ],
 )
 def test_each_file_is_compressed_on_its_own_merit(name: str, content: bytes, flag: int) -> None:
-    [encoded] = Encoder(0, ZSTD).encode_small([PushFile(content, PurePosixPath(name))])
-    assert encoded is not None
+    count, encoded = Encoder(0, ZSTD).encode_lot([PushFile(content, PurePosixPath(name))])
+    assert count == 1
     assert flag_of(encoded) == flag
     assert (len(encoded) < len(content)) == bool(flag)
+
+
+def test_a_lot_ends_where_it_is_full_or_a_file_must_be_streamed(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    large.write_bytes(bytes(LOT_BYTES + 1))
+    small = [PushFile(bytes(LOT_BYTES // 2), PurePosixPath(str(number))) for number in range(3)]
+    encoder = Encoder(0)
+    assert encoder.encode_lot(small)[0] == 2
+    assert encoder.encode_lot([small[0], PushFile(large, PLACE), small[1]])[0] == 1
+    assert encoder.encode_lot([PushFile(large, PLACE)]) == (0, b"")
+    assert encoder.encode_lot([PushFile(bytes(LOT_BYTES + 1), PLACE)]) == (0, b"")
 
 
 @anyio_test
