@@ -64,7 +64,10 @@ class PhoneRefused(PhoneUnavailable):
     """The phone's address answers, but no adbd listens on that port."""
 
     code = "device_refused"
-    default_hint = "Switch on debugging on the phone; wireless debugging takes a new port at each start."
+    default_hint = (
+        "Switch on debugging on the phone; wireless debugging takes a new port at each start, "
+        "so name such a phone by its serial number."
+    )
 
 
 class PhoneOffline(PhoneUnavailable):

@@ -43,6 +43,10 @@ class PhoneNetwork:
         """Take multicast from this host's end."""
         ip("link", "set", "near0", "multicast", "off")
 
+    def mend(self) -> None:
+        """Give multicast back to this host's end."""
+        ip("link", "set", "near0", "multicast", "on")
+
     async def announce(self, service: str, name: str, port: int, as_: str = "new", *hosts: str) -> None:
         """Announce a service, by default at the phones' end."""
         order = {"service": service, "name": name, "port": port, "hosts": hosts or [PHONE_END], "as": as_}

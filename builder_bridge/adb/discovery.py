@@ -51,8 +51,9 @@ class PhoneBrowser:
     `trouble` says in a sentence why nothing can be heard; empty where listening works.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rescan_s: float = RESCAN_S) -> None:
         self.trouble = ""
+        self._rescan_s = rescan_s
         self._announcements = Announcements()
         self._unresolved = deque[tuple[Service, str]]()
         self._has_unresolved = Signal()
@@ -99,25 +100,31 @@ class PhoneBrowser:
 
     async def run(self) -> None:
         """Listen until cancelled, also when the network comes later or changes."""
-        # It takes a quarter of a second to load, which no build by cable should pay.
-        await anyio.to_thread.run_sync(import_module, "zeroconf.asyncio")
-        logging.getLogger("zeroconf").setLevel(logging.CRITICAL)  # it tells of each bad packet of a stranger
         while True:
             self.trouble = why_not()
             if not self.trouble:
-                try:
-                    await self._listen()
-                except OSError as error:
-                    self.trouble = f"Listening by multicast failed: {error.strerror or error}."
+                self.trouble = await self._listen()
             self._announcements.forget_all()
             self._has_news.notify()
             log.info("discovery.was_impossible", reason=self.trouble)
-            await anyio.sleep(RESCAN_S)
+            await anyio.sleep(self._rescan_s)
 
-    async def _listen(self) -> None:
+    async def _listen(self) -> str:
+        """Listen as long as that is possible; gives the reason for the end."""
+        # It takes a quarter of a second to load, which no build by cable should pay.
+        await anyio.to_thread.run_sync(import_module, "zeroconf.asyncio")
+        from zeroconf import Error
+
+        logging.getLogger("zeroconf").setLevel(logging.CRITICAL)  # it tells of each bad packet of a stranger
+        try:
+            await self._listen_by(_open_zeroconf())
+        except (OSError, RuntimeError, Error) as error:  # RuntimeError: no address of IPv4 anywhere
+            return f"Listening by multicast failed: {error}."
+        return why_not()
+
+    async def _listen_by(self, zeroconf: "AsyncZeroconf") -> None:
         from zeroconf.asyncio import AsyncServiceBrowser
 
-        zeroconf = _open_zeroconf()
         try:
             types = [service.value for service in Service]
             browser = AsyncServiceBrowser(zeroconf.zeroconf, types, handlers=[self._notice])
@@ -126,7 +133,7 @@ class PhoneBrowser:
             try:
                 async with beside(lambda: self._resolve(zeroconf.zeroconf)):
                     while not why_not():
-                        await anyio.sleep(RESCAN_S)
+                        await anyio.sleep(self._rescan_s)
                         await zeroconf.async_update_interfaces()
             finally:
                 await browser.async_cancel()
@@ -190,9 +197,9 @@ class PhoneBrowser:
 
 
 @asynccontextmanager
-async def browse() -> AsyncIterator[PhoneBrowser]:
+async def browse(rescan_s: float = RESCAN_S) -> AsyncIterator[PhoneBrowser]:
     """Listen for the block."""
-    browser = PhoneBrowser()
+    browser = PhoneBrowser(rescan_s)
     async with beside(browser.run):
         yield browser
 

@@ -95,10 +95,25 @@ def test_without_an_interface_for_multicast_nobody_waits_and_the_reason_is_told(
     run_on_network(work)
 
 
+def test_a_lasting_browser_hears_of_a_network_that_comes_later() -> None:
+    async def work(network: PhoneNetwork) -> None:
+        await network.announce(CONNECT, "adb-R5CR1-aB3xYz", 37099)
+        network.cut()
+        async with browse(rescan_s=0.05) as browser:
+            await until(lambda: bool(browser.trouble))
+            network.mend()
+            await until(lambda: bool(browser.addresses_of("R5CR1")))
+            assert not browser.trouble
+            network.cut()
+            await until(lambda: not browser.addresses_of("R5CR1"))
+
+    run_on_network(work)
+
+
 def test_a_phone_that_is_nowhere_is_not_waited_for_long() -> None:
     async def work(network: PhoneNetwork) -> None:
         del network
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             assert await find_once("nobody") == ()
 
     run_on_network(work)
