@@ -19,6 +19,7 @@ from builder_bridge.errors import PhoneBusy, RunConflict
 from builder_bridge.secret import Secret, Secrets
 from builder_bridge.workspace.scan import scan
 from tests.fake_prefix import files_of, make_workspace
+from tests.walking import files_below
 
 pytestmark = [pytest.mark.box, pytest.mark.anyio]
 ROUTES = ("run_as", "shell_dir")
@@ -49,7 +50,7 @@ class Given:
         """Give the files that hold one of them."""
         return [
             str(path.relative_to(folder))
-            for path in folder.rglob("*")
+            for path in files_below(folder)
             if path.is_file() and not path.is_symlink() and self.is_in(path)
         ]
 
@@ -96,7 +97,7 @@ async def begun(bridge: Bridge, box: Box, route: str, run_id: RunId, workspace: 
 
 
 async def until(condition: Callable[[], object]) -> None:
-    with anyio.fail_after(90):
+    with anyio.fail_after(300):
         while not condition():  # noqa: ASYNC110 - what changes is a folder of the box
             await anyio.sleep(0.05)
 
@@ -200,7 +201,7 @@ def kill_in_box(box: Box, run_id: RunId, worker: int, *, leave_beat: bool) -> No
             )
             if not leave_beat or inner.split()[-1] == str(worker):
                 os.kill(int(path.parent.name), 9)
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 120
     while (box.root / f"proc/{worker}/stat").exists():
         assert time.monotonic() < deadline_s, "the runner does not die"
         time.sleep(0.02)
