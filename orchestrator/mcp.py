@@ -7,6 +7,7 @@ build's id before a usual client gives up; the build itself never depends on the
 
 import time
 from contextlib import AbstractAsyncContextManager
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,7 @@ def make_mcp_server(open_door: OpenDoor, version: str) -> MCPServer[Any]:
         agents.resume_agent_run,
         agents.cancel_agent_run,
     ):
-        server.add_tool(tool)
+        server.add_tool(tool, description=getdoc(tool))
     server.resource("pocketbuild://builds/{build_id}/log", mime_type="text/plain")(door.read_log_resource)
     server.resource("pocketbuild://builds/{build_id}/digest", mime_type="text/plain")(
         door.read_digest_resource

@@ -48,4 +48,4 @@ class TellingFaults:
     ) -> None:
         await self._door.__aexit__(kind, fault, trace)
         if isinstance(fault, ServiceFault | WorkspaceFault):
-            raise ToolError(f"{fault} {fault.hint}".strip()) from fault
+            raise ToolError(f"{fault}\n{fault.hint}".strip()) from fault

@@ -221,6 +221,7 @@ async def _tell(
             **finished,
             "files": [str(path) for path in files],
             "log": str(options.output / "build.log"),
+            "digest": await _digest(client, finished),
         }
         click.echo(json.dumps(result, indent=2))
         return
@@ -235,6 +236,13 @@ async def _tell(
         stages = stages_text(run["stage_s"])
         way = f" ({run['route']})" if run["route"] else ""
         say(f"{finished['outcome']} on {run['phone']}{way}{stages and f'; {stages}'}")
+
+
+async def _digest(client: ApiClient, finished: Mapping[str, Any]) -> dict[str, Any] | None:
+    try:
+        return dict((await client.digest(finished["id"]))["digest"])
+    except Refused:
+        return None
 
 
 async def digest_text(client: ApiClient, finished: Mapping[str, Any]) -> str:

@@ -41,7 +41,9 @@ async def test_every_tool_works_over_http_and_progress_arrives(start: Start, pro
     lines = ["w: one", ":app:two", *[f"line {n}" for n in range(60)]]
     workspace = make_workspace(projects / "w", lines=lines, held_attempt=1)
     async with start("p1") as running, connected(running) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == TOOLS
+        assert [tool.name for tool in tools if "\n " in (tool.description or "")] == []
         told: list[str | None] = []
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:

@@ -87,6 +87,9 @@ def test_a_failed_build_shows_its_digest_and_leaves_with_1(data: Path, tmp_path:
     assert "cannot find symbol" in done.stdout
     assert "failed on p2" in done.stderr
     assert f"full log: {tmp_path}/o/build.log" in done.stdout
+    again = pocketbuild(data, "build", str(workspace), "--device", "p2", "--json", cwd=tmp_path)
+    told = json.loads(again.stdout)
+    assert "cannot find symbol" in json.dumps(told["digest"]["causes"])
 
 
 def test_a_build_of_the_same_content_is_not_played_back(data: Path, tmp_path: Path) -> None:
