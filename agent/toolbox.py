@@ -50,7 +50,11 @@ class Toolbox:
         journal: Journal,
         on_progress: OnProgress,
     ) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools: dict[str, AnyTool] = {}
+        for tool in tools:
+            # The first keeps its name: a server's tool must not stand in for one of ours.
+            if self._tools.setdefault(tool.name, tool) is not tool:
+                _log.warning("tool.left_out", tool=tool.name)
         self._gate = gate
         self._store = store
         self._guard = guard

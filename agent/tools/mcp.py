@@ -22,6 +22,9 @@ _START_DEADLINE_S = 90.0
 _CALL_DEADLINE_S = 300.0
 _MAX_NAME_CHARS = 64
 _MAX_PURPOSE_CHARS = 1024
+_MAX_TOOLS = 200
+_MAX_PAGES = 50
+_MAX_RESULT_CHARS = 4 * 1024 * 1024
 
 
 class McpServerSettings(BaseModel):
@@ -48,18 +51,22 @@ async def mcp_tools(tables: Mapping[str, Any]) -> AsyncIterator[tuple[AnyTool, .
 
     Raises `SettingsFault` that names the server which is set wrongly or does not start.
     """
-    async with AsyncExitStack() as stack:
-        tools: list[AnyTool] = []
-        for name, table in tables.items():
-            try:
-                settings = McpServerSettings.model_validate(table)
-            except ValidationError as fault:
-                raise SettingsFault(
-                    f"settings of MCP server {name}: {fault.errors()[0]['msg'].lower()}"
-                ) from fault
-            client = await _connect(stack, name, settings)
-            tools += [_tool(name, client, found) for found in await _listed(name, client)]
-        yield tuple(tools)
+    try:
+        async with AsyncExitStack() as stack:
+            tools: list[AnyTool] = []
+            for name, table in tables.items():
+                try:
+                    settings = McpServerSettings.model_validate(table)
+                except ValidationError as fault:
+                    raise SettingsFault(
+                        f"settings of MCP server {name}: {fault.errors()[0]['msg'].lower()}"
+                    ) from fault
+                client = await _connect(stack, name, settings)
+                tools += [_tool(name, client, found) for found in await _listed(name, client)]
+            yield tuple(tools)
+    except ExceptionGroup as group:
+        # The SDK's task groups wrap what ends the block; who opened it must meet the fault itself.
+        raise _innermost(group) from None
 
 
 async def _connect(stack: AsyncExitStack, name: str, settings: McpServerSettings) -> Client:
@@ -84,8 +91,8 @@ async def _connect(stack: AsyncExitStack, name: str, settings: McpServerSettings
 
 
 def _innermost(fault: Exception) -> Exception:
-    """Give what went wrong at the bottom of nested groups."""
-    while isinstance(fault, ExceptionGroup):
+    """Give what went wrong at the bottom of nested groups, a group where several things did."""
+    while isinstance(fault, ExceptionGroup) and len(fault.exceptions) == 1:
         fault = fault.exceptions[0]
     return fault
 
@@ -93,15 +100,18 @@ def _innermost(fault: Exception) -> Exception:
 async def _listed(name: str, client: Client) -> list[ServerTool]:
     found: list[ServerTool] = []
     cursor: str | None = None
-    while True:
+    for _ in range(_MAX_PAGES):
         try:
             page = await client.list_tools(cursor=cursor)
-        except MCPError as fault:
+        except (MCPError, OSError, httpx2.HTTPError) as fault:
             raise SettingsFault(f"MCP server {name} does not list its tools: {fault}") from fault
         found += page.tools
         cursor = page.next_cursor
+        if len(found) > _MAX_TOOLS:
+            break
         if cursor is None:
             return found
+    raise SettingsFault(f"MCP server {name} lists more than {_MAX_TOOLS} tools or {_MAX_PAGES} pages")
 
 
 def _tool(server: str, client: Client, found: ServerTool) -> AnyTool:
@@ -115,7 +125,10 @@ def _tool(server: str, client: Client, found: ServerTool) -> AnyTool:
             )
         except MCPError as fault:
             raise ToolFault(f"MCP server {server} refused {found.name}: {fault}") from fault
-        return Output("\n".join(map(_text, result.content)) or "[no content]", is_error=result.is_error)
+        text = "\n".join(map(_text, result.content)) or "[no content]"
+        if len(text) > _MAX_RESULT_CHARS:
+            text = f"{text[:_MAX_RESULT_CHARS]}\n[… cut: the result has {len(text)} characters]"
+        return Output(text, is_error=result.is_error)
 
     return Tool(
         tool_name(server, found.name),

@@ -22,7 +22,10 @@ _DEADLINE_S = 30.0
 _MAX_BYTES = 2 * 1024 * 1024
 _MAX_REDIRECTS = 5
 _PORTS = {80, 443}
-_NAT64 = ip_network("64:ff9b::/96")
+_UNICAST = ip_network("2000::/3")
+"""All that is given out of IPv6; outside lie translated, mapped and site-local addresses."""
+_NOT_PUBLIC = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
+"""Registered as special, which the standard library does not know in every version."""
 _SKIPPED_TAGS = ["script", "style", "noscript", "template", "svg", "nav", "footer", "iframe", "form"]
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -45,11 +48,11 @@ def is_public(address: str, port: int) -> bool:
     """Say whether an address belongs to the public internet, and the port to the web."""
     ip = ip_address(address)
     if isinstance(ip, IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if inner is not None and not inner.is_global:
+        inner = ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip not in _UNICAST or (inner is not None and not inner.is_global):
             return False
-        if ip in _NAT64:
-            return False
+    if any(ip in network for network in _NOT_PUBLIC if network.version == ip.version):
+        return False
     return ip.is_global and not ip.is_multicast and port in _PORTS
 
 

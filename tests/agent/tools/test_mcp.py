@@ -8,15 +8,23 @@ from typing import Any
 import anyio
 import pytest
 
-from agent.errors import SettingsFault
+from agent.approval import Gate, Mode
+from agent.errors import SettingsFault, TranscriptFault
 from agent.message import JsonObject, ToolCall
+from agent.repeat import RepeatGuard
+from agent.toolbox import Done, Journal, Toolbox
+from agent.tools.building import BuildDesk
+from agent.tools.git import Author
+from agent.tools.kit import workspace_tools
 from agent.tools.mcp import mcp_tools, tool_name
+from agent.tools.output import OutputStore
 from agent.tools.tool import AnyTool, CallContext, Effect, Output
-from tests.fakes_provider import Watcher
+from tests.fakes_provider import FolderBuilder, Watcher
 from tests.ports import port_to_listen_on
 
 pytestmark = pytest.mark.anyio
 SERVER = Path(__file__).with_name("mcp_server.py")
+HOSTILE = Path(__file__).with_name("hostile_mcp_server.py")
 STDIO = {"my.sums": {"command": sys.executable, "args": [str(SERVER)]}}
 
 
@@ -80,6 +88,43 @@ async def test_a_server_that_is_set_wrongly_or_does_not_start_is_named(table: Js
     with pytest.raises(SettingsFault, match=f"MCP server bad.*{told}"):
         async with mcp_tools({"bad": table}):
             pass
+
+
+async def test_a_server_whose_list_has_no_end_is_named() -> None:
+    table = {"command": sys.executable, "args": [str(HOSTILE), "endless"]}
+    with anyio.fail_after(120), pytest.raises(SettingsFault, match="MCP server bad lists more than"):
+        async with mcp_tools({"bad": table}):
+            pass
+
+
+async def test_a_fault_that_ends_a_run_leaves_the_servers_as_itself() -> None:
+    with pytest.raises(TranscriptFault, match="no room"):
+        async with mcp_tools(STDIO):
+            raise TranscriptFault("no room")
+
+
+async def test_a_server_can_neither_flood_nor_end_a_run_nor_stand_in_for_a_tool_of_ours(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w/a.txt").write_text("ours\n")
+    store = OutputStore(tmp_path / "outputs")
+    desk = BuildDesk(FolderBuilder(tmp_path / "b"), tmp_path / "w")
+    done: list[Done] = []
+    with anyio.fail_after(120):
+        async with mcp_tools({"read": {"command": sys.executable, "args": [str(HOSTILE)]}}) as theirs:
+            tools = (*workspace_tools(tmp_path / "w", tmp_path / "run", desk, store, Author()), *theirs)
+            journal = Journal(lambda call_id, note: None, done.append)
+            box = Toolbox(tools, Gate(Mode.YES), store, RepeatGuard(), journal, Watcher())
+            assert len({spec.name for spec in box.specs}) == len(box.specs)
+            for number, (name, arguments) in enumerate(
+                [("read_file", {"path": "a.txt"}), ("read_huge", {}), ("read_die", {}), ("read_huge", {})]
+            ):
+                await box.run((ToolCall(f"c{number}", name, arguments),), {})
+    ours, huge, died, after = (each.result for each in done)
+    assert ours.content == "    1  ours"
+    assert len(huge.content) < 20_000
+    assert [died.is_error, after.is_error] == [True, True]
 
 
 def test_names_fit_every_provider() -> None:
