@@ -64,14 +64,14 @@ def _path(line: str) -> str | None:
 
 def _hunks(lines: list[str], position: int) -> tuple[tuple[Hunk, ...], int]:
     hunks: list[Hunk] = []
-    while position < len(lines) and not lines[position].startswith("--- "):
+    while position < len(lines) and not _begins_file(lines, position):
         head = _HUNK.match(lines[position])
         position += 1
         if not head:
             continue
         before: list[str] = []
         after: list[str] = []
-        while position < len(lines) and not lines[position].startswith(("@@", "--- ", "diff ")):
+        while position < len(lines) and not _ends_hunk(lines, position):
             sign, rest = lines[position][:1], lines[position][1:]
             if sign in (" ", "", "-"):
                 before.append(rest)
@@ -85,6 +85,16 @@ def _hunks(lines: list[str], position: int) -> tuple[tuple[Hunk, ...], int]:
             after.pop()
         hunks.append(Hunk(int(head[1]), tuple(before), tuple(after)))
     return tuple(hunks), position
+
+
+def _ends_hunk(lines: list[str], position: int) -> bool:
+    return lines[position].startswith(("@@", "diff ")) or _begins_file(lines, position)
+
+
+def _begins_file(lines: list[str], position: int) -> bool:
+    """Tell the head of a file from a removed line that begins with two dashes, as comments of SQL do."""
+    heads = zip(("--- ", "+++ ", "@@"), [*lines[position : position + 3], "", ""], strict=False)
+    return all(line.startswith(head) for head, line in heads)
 
 
 def apply_hunks(name: str, text: str, hunks: tuple[Hunk, ...]) -> str:
@@ -110,6 +120,8 @@ def apply_hunks(name: str, text: str, hunks: tuple[Hunk, ...]) -> str:
         lines[place : place + len(hunk.before)] = [line + ending for line in hunk.after]
         shift += place - wanted + len(hunk.after) - len(hunk.before)
     whole = "\n".join(lines)
+    if last and not last.endswith("\r"):
+        whole = whole.removesuffix("\r")  # a line put at an end that has none must not leave half of one
     return whole if last or not lines else whole + "\n"
 
 

@@ -61,7 +61,30 @@ def test_what_is_no_diff_is_refused_with_the_reason(patch: str, told: str) -> No
         parse_patch(patch)
 
 
-LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  d", "-e", "+f", "@g"]), min_size=1, max_size=30)
+LINES = st.lists(
+    st.sampled_from(["a", "b", "c", "", "  d", "-e", "-- e", "+f", "@g"]), min_size=1, max_size=30
+)
+
+
+def test_a_removed_line_that_begins_with_two_dashes_is_no_head_of_a_file() -> None:
+    patch = (
+        "--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n a\n--- old\n+++ new\n b\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-c\n+d\n"
+    )
+    first, second = parse_patch(patch)
+    assert apply_hunks("x", "a\n-- old\nb\n", first.hunks) == "a\n++ new\nb\n"
+    assert (second.old, apply_hunks("y", "c\n", second.hunks)) == ("y", "d\n")
+
+
+@given(LINES, LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_a_diff_applies_whatever_ends_lines_and_the_text(
+    before: list[str], after: list[str], ending: str, is_ended: bool
+) -> None:
+    diff = "\n".join(difflib.unified_diff(before, after, "a/x", "b/x", lineterm=""))
+    if diff and before[-1] and after[-1]:
+        text = ending.join(before) + (ending if is_ended else "")
+        made = apply(text, diff)
+        assert made.replace("\r\n", "\n").removesuffix("\n").split("\n") == after
+        assert ending == "\r\n" or "\r" not in made
 
 
 @given(LINES, LINES)
