@@ -7,6 +7,7 @@ from fnmatch import translate
 from operator import attrgetter
 from pathlib import Path
 
+from anyio import to_thread
 from pydantic import Field
 
 from agent.errors import ToolFault
@@ -117,14 +118,18 @@ class FileTools:
         start = self._workspace.resolve(arguments.path)
         if not start.is_dir():
             raise ToolFault(f"{arguments.path} is no folder of the workspace")
-        fits = re.compile(translate(arguments.pattern or "*")).match
+        # A large tree takes a while, and other runs and builds live in the same loop.
+        return Output(await to_thread.run_sync(self._listed, start, arguments.pattern or "*"))
+
+    def _listed(self, start: Path, pattern: str) -> str:
+        fits = re.compile(translate(pattern)).match
         found = [path for path in walk(self._workspace, start) if fits(path) or fits(path.rpartition("/")[2])]
         listed = [
             f"{path}  {(self._workspace.root / path).lstat().st_size} bytes" for path in found[:_MAX_LISTED]
         ]
         if len(found) > _MAX_LISTED:
             listed.append(f"[{len(found) - _MAX_LISTED} more; name a folder or a pattern]")
-        return Output("\n".join(listed) or "[no files]")
+        return "\n".join(listed) or "[no files]"
 
     async def read_file(self, arguments: ReadFile, context: CallContext) -> Output:
         """Give numbered lines and say which of how many they are."""
