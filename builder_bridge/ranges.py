@@ -4,6 +4,7 @@ What is here is noted beside the file as lines `START END`, END not included, ea
 bytes are on the disk. A line cut short by a crash is left out, and lines may repeat or overlap.
 """
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -12,8 +13,12 @@ Range = tuple[int, int]
 
 _LINE = re.compile(rb"(0|[1-9][0-9]{0,18}) ([1-9][0-9]{0,18})\n")
 
-WINDOWLESS_ROUND_TRIP_S = 0.004
-"""Below it a stream without a window is as quick as the phone."""
+WINDOWLESS_ROUND_TRIP_S = 0.008
+"""Below it a stream without a window brings 25 MB/s or more, and further ones cost more than they bring."""
+WINDOWLESS_BYTES = 200 << 10
+"""What adbd sends of a pipe in one packet, and so in one round trip."""
+QUICK_LINE_BYTES_PER_S = 100e6
+"""Streams beyond what fills a line of this speed would only share it."""
 LEAST_SHARE_BYTES = 4 << 20
 MAX_STREAMS = 8
 
@@ -64,7 +69,8 @@ def streams_for(size_bytes: int, has_windows: bool, round_trip_s: float) -> int:
     """
     if has_windows or round_trip_s < WINDOWLESS_ROUND_TRIP_S:
         return 1
-    return max(1, min(MAX_STREAMS, size_bytes // LEAST_SHARE_BYTES))
+    useful = min(QUICK_LINE_BYTES_PER_S * round_trip_s / WINDOWLESS_BYTES, MAX_STREAMS)
+    return max(1, min(math.ceil(useful), size_bytes // LEAST_SHARE_BYTES))
 
 
 def to_line(held: Range) -> bytes:

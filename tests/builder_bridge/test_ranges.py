@@ -65,6 +65,8 @@ def test_a_note_that_cannot_be_right_counts_for_nothing(notes: bytes) -> None:
     [
         (100, True, 20, 1),  # a window fills the line
         (100, False, 1, 1),  # a cable, loopback
+        (100, False, 7, 1),
+        (100, False, 10, 5),
         (100, False, 20, MAX_STREAMS),
         (18, False, 20, 4),
         (7, False, 20, 1),  # not worth a second process on the phone
