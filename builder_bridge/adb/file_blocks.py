@@ -14,6 +14,7 @@ import anyio
 
 from builder_bridge.adb.packets import skip_bytes
 from builder_bridge.adb.sync_packets import BLOCK_BYTES, CHUNK_BYTES, HEAD, encode_chunk_head
+from builder_bridge.adb.waiting import Hurry
 
 SLOT_BYTES = HEAD.size + CHUNK_BYTES
 
@@ -27,6 +28,8 @@ class FileBlocks:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._position = 0
+        self._tells_of_waiting = True
+        self._hurry = Hurry()
         self._chunks = min(BLOCK_BYTES // CHUNK_BYTES, os.fstat(descriptor).st_size // CHUNK_BYTES + 1)
         self._buffers = list[bytearray]()
 
@@ -45,19 +48,23 @@ class FileBlocks:
 
     async def _fill(self, slots: deque[memoryview]) -> int:
         """Read until the slots are full or the file ends."""
-        wanted_bytes, filled_bytes, flags = self._chunks * CHUNK_BYTES, 0, os.RWF_NOWAIT
+        wanted_bytes, filled_bytes, must_wait = self._chunks * CHUNK_BYTES, 0, False
         while filled_bytes < wanted_bytes:
+            place = (self._descriptor, slots, self._position)
             try:
-                if flags:
-                    read_bytes = os.preadv(self._descriptor, slots, self._position, flags)
+                if must_wait:
+                    read_bytes = await anyio.to_thread.run_sync(os.preadv, *place)
+                elif self._tells_of_waiting:
+                    read_bytes = os.preadv(*place, os.RWF_NOWAIT)
                 else:
-                    read_bytes = await anyio.to_thread.run_sync(
-                        os.preadv, self._descriptor, slots, self._position
-                    )
+                    read_bytes = await self._hurry.run(os.preadv, *place)
             except OSError as error:
-                if not flags or error.errno not in (errno.EAGAIN, errno.EOPNOTSUPP):
+                if error.errno == errno.EAGAIN and not must_wait:
+                    must_wait = True
+                elif error.errno == errno.EOPNOTSUPP and self._tells_of_waiting:
+                    self._tells_of_waiting = False  # a tmpfs, which never waits, or a network's, which may
+                else:
                     raise
-                flags = 0
                 continue
             if not read_bytes:
                 break

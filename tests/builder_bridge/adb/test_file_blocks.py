@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -52,6 +53,14 @@ async def test_what_the_page_cache_does_not_hold_is_read_too(tmp_path: Path) -> 
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     assert b"".join(await read_all(tmp_path / "file")) == content
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this host has no file system in memory")
+async def test_a_file_system_that_cannot_tell_whether_a_read_waits_is_read_too() -> None:
+    content = os.urandom(2 * BLOCK_BYTES + 5)
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        (Path(folder) / "file").write_bytes(content)
+        assert b"".join(await read_all(Path(folder) / "file")) == content
 
 
 async def test_a_block_that_somebody_holds_is_never_overwritten(tmp_path: Path) -> None:
