@@ -192,14 +192,8 @@ async def list_runs(
     from orchestrator.agent_list import RunFilter
 
     need(principal, Permission.READ)
-    wanted = RunFilter(
-        owner=owner if principal.is_admin else principal.owner,
-        state=state,
-        reason=reason,
-        workspace=workspace,
-        before=cursor,
-        limit=limit + 1,
-    )
+    whose = owner if principal.is_admin else principal.owner
+    wanted = RunFilter(whose, state, reason, workspace, before=cursor, limit=limit + 1)
     found = [AgentReply(**fields) for fields in await _desk(request).list_runs(wanted)]
     page, rest = found[:limit], found[limit:]
     return AgentPage(runs=page, next=page[-1].id if rest else None)
