@@ -15,7 +15,7 @@ WORTHWHILE_BYTES = 512 << 10
 LARGE_BYTES = 768 << 10
 """Arrivals of this size need no gathering: the line is quick."""
 LONGEST_PAUSE_S = 0.05
-LONGEST_SHARE = 1 / 40
+LONGEST_SHARE = 1 / 60
 """No pause is longer than this share of the row so far, but for those of `SHORT_PAUSE_S`."""
 SHORT_PAUSE_S = 0.02
 TINY_BYTES = 1024

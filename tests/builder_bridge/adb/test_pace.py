@@ -36,7 +36,7 @@ def test_a_very_slow_line_is_not_waited_for_longer_than_a_moment() -> None:
 
 def test_a_short_row_is_not_made_longer_by_much() -> None:
     assert arrive(Pace(), 20, 2000, 0.03)[-1] == SHORT_PAUSE_S
-    lasted_s = 1.2
+    lasted_s = 2.4
     assert arrive(Pace(), 41, 2000, lasted_s / 40)[-1] == pytest.approx(lasted_s * LONGEST_SHARE)
 
 
