@@ -1,5 +1,6 @@
 """The tools around builds: build, read and search the log, look into artifacts, ask for the phones."""
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ _CLOSED_ARGUMENTS = (
     "-g", "--gradle-user-home", "--project-cache-dir", "--include-build", "-Dorg.gradle.java.home",
 )  # fmt: skip
 _MAX_LOG_LINES = 400
+_MAKES = re.compile(r"(assemble|bundle|install|package)\w*|build(Needed|Dependents)?|jar|war|dist(Zip|Tar)")
+_SKIPS = ("-m", "--dry-run", "-x", "--exclude-task")
 
 
 class BuildGradleProject(Arguments):
@@ -72,8 +75,8 @@ class PhoneStatusArguments(Arguments):
 class BuildDesk:
     """What a run remembers of its builds; small enough to stand in the transcript with each result.
 
-    `green_fingerprint` names the state that was last built without failure. `changed` says whether the
-    run has changed files at all.
+    `green_fingerprint` names the state that was last built to its product without failure. `changed` says
+    whether the run has changed files at all.
     """
 
     builder: Builder
@@ -132,7 +135,7 @@ class BuildDesk:
         self.longest_build_s = max(self.longest_build_s, report.phone_s)
         self.latest_spec = asdict(spec)
         is_green = report.outcome is BuildOutcome.GREEN
-        if is_green:
+        if is_green and makes_product(spec):
             self.green_fingerprint = report.fingerprint
         if is_green or report.outcome is BuildOutcome.FAILED:
             self.trend.note(report.fingerprint, is_green, report.digest)
@@ -144,7 +147,15 @@ class BuildDesk:
         if self.latest_spec is None:
             return BuildSpec()
         lists = {name: tuple(self.latest_spec[name]) for name in ("tasks", "args")}
-        return BuildSpec(**{**self.latest_spec, **lists, "clean": False})
+        latest = BuildSpec(**{**self.latest_spec, **lists, "clean": False})
+        return latest if makes_product(latest) else BuildSpec()
+
+
+def makes_product(spec: BuildSpec) -> bool:
+    """Say whether a build makes what the project is for: compiling alone, or a report, proves less."""
+    return not any(argument.startswith(_SKIPS) for argument in spec.args) and any(
+        _MAKES.fullmatch(task.rpartition(":")[2]) for task in spec.tasks
+    )
 
 
 def spent_on(report: BuildReport) -> Spent:

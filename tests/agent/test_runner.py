@@ -106,6 +106,24 @@ async def test_an_answer_after_a_change_is_checked_by_a_build_of_that_very_state
     assert (result.reason, result.spent.builds) == (StopReason.GREEN, 1)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "builds"),
+    [
+        ({"tasks": [":app:compileDebugJavaWithJavac"]}, 2),
+        ({"tasks": ["help"]}, 2),
+        ({"args": ["--dry-run"]}, 2),
+        ({"tasks": ["clean", ":app:assembleRelease"]}, 1),
+        ({"tasks": ["build"]}, 1),
+    ],
+)
+async def test_a_build_that_makes_no_product_is_no_proof_of_an_answer(
+    arguments: JsonObject, builds: int, tmp_path: Path
+) -> None:
+    build = Call(tool=BUILD.tool, arguments=arguments)
+    result, _, _ = await outcome(script(Turn(calls=(FIX, build)), ANSWER), tmp_path)
+    assert (result.reason, result.spent.builds) == (StopReason.GREEN, builds)
+
+
 async def test_an_answer_that_leaves_a_broken_state_is_not_accepted(tmp_path: Path) -> None:
     edit = Call(tool="edit_file", arguments={"path": MAIN, "old": FAULT, "new": FAULT + " + 1"})
     mend = Call(tool="edit_file", arguments={"path": MAIN, "old": FAULT + " + 1", "new": "1"})
