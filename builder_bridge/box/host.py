@@ -32,6 +32,7 @@ _PROGRAMS = {
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _LOCK_FILES = 64
+_INNER_LOCKS = {"network", "downloads"}
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -133,11 +134,13 @@ def locked(name: str, progress: Progress | None = None) -> Iterator[None]:
     """Hold the lock `name` of the cache folder, across processes.
 
     Names share a fixed number of files, as a lock's file can never be removed safely; two names
-    that fall on one file merely wait for each other, so no holder of one may ask for another.
+    that fall on one file merely wait for each other. Those in `_INNER_LOCKS` have files of their own:
+    they alone may be asked for by a holder of another one.
     """
     folder = cache_folder() / "locks"
     folder.mkdir(exist_ok=True)
-    with (folder / f"{zlib.crc32(name.encode()) % _LOCK_FILES:02d}.lock").open("w") as file:
+    place = name if name in _INNER_LOCKS else f"{zlib.crc32(name.encode()) % _LOCK_FILES:02d}"
+    with (folder / f"{place}.lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
