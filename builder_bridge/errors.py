@@ -26,8 +26,9 @@
     ├── SeedFault             artifacts cannot be had from their repositories
     └── BoxFault              the phone in a box cannot be made or started here
 
-Every class answers two questions: did anything run on the phone (`may_have_run`), and what is
-the next step (`hint`). Outcomes of a build are values (`BuildResult`), never raised.
+Every class answers three questions: did anything run on the phone (`may_have_run`), may it pass by
+itself (`is_passing`), and what is the next step (`hint`). Outcomes of a build are values (`BuildResult`),
+never raised.
 """
 
 from typing import ClassVar
@@ -38,6 +39,7 @@ class BridgeError(Exception):
 
     code: ClassVar[str] = "bridge_error"
     may_have_run: ClassVar[bool] = False
+    is_passing: ClassVar[bool] = False
     default_hint: ClassVar[str] = "Look at the message; nothing ran on the phone."
 
     def __init__(self, message: str, *, serial: str | None = None, hint: str | None = None) -> None:
@@ -50,6 +52,7 @@ class PhoneUnavailable(BridgeError):
     """The phone could not be reached, so nothing ran on it."""
 
     code = "device_absent"
+    is_passing = True
     default_hint = "Check the cable or the address with `pocketbuild phone list`, then try again."
 
 
@@ -81,6 +84,7 @@ class PhoneUnauthorized(PhoneUnavailable):
     """The phone answers, but its owner has not allowed this host's key."""
 
     code = "device_unauthorized"
+    is_passing = False
     default_hint = "Unlock the phone and allow USB debugging for this computer."
 
 
@@ -95,6 +99,7 @@ class PhoneWantsTls(PhoneUnavailable):
     """The phone speaks only TLS on this port, as wireless debugging does."""
 
     code = "device_wants_tls"
+    is_passing = False
     default_hint = "Pair this host once with `pocketbuild phone pair`, then connect again."
 
 
@@ -116,6 +121,7 @@ class PhoneLost(BridgeError):
     """The connection died during an operation; on the phone it may have run."""
 
     code = "device_lost"
+    is_passing = True
     may_have_run = True
     default_hint = "Reconnect the phone, then reattach with the same run id; do not submit again."
 
@@ -130,6 +136,7 @@ class ProtocolFault(BridgeError):
     """The peer sent what its protocol does not allow; the connection was closed."""
 
     code = "protocol_fault"
+    is_passing = True
     may_have_run = True
     default_hint = "Reconnect; if it comes again, something between here and the phone alters bytes."
 
@@ -166,6 +173,7 @@ class TransferFault(BridgeError):
     """Content arrived damaged or short; it was thrown away."""
 
     code = "transfer_digest"
+    is_passing = True
     default_hint = "Transfer again; nothing was built from the damaged content."
 
 
@@ -180,6 +188,7 @@ class StorageFull(TransferFault):
     """The phone has no room left for what was sent."""
 
     code = "preflight_low_storage"
+    is_passing = False
     default_hint = "Free storage on the phone (`pocketbuild phone gc`), then build again."
 
 
@@ -187,6 +196,7 @@ class HostStorageFull(TransferFault):
     """This host has no room left for what was fetched; what has arrived stays for the next fetch."""
 
     code = "host_low_storage"
+    is_passing = False
     default_hint = "Make room on this host, then fetch again; it goes on where it was."
 
 

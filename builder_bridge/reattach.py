@@ -14,15 +14,7 @@ import structlog
 
 from builder_bridge.bridge import Bridge
 from builder_bridge.build import BuildResult, BuildSpec, LogChunk, RunId, StateChanged
-from builder_bridge.errors import (
-    BridgeError,
-    HostStorageFull,
-    PhoneLost,
-    PhoneUnavailable,
-    ProtocolFault,
-    StorageFull,
-    TransferFault,
-)
+from builder_bridge.errors import BridgeError
 from builder_bridge.workspace.snapshot import Snapshot
 
 log = structlog.get_logger()
@@ -34,13 +26,6 @@ PATIENCE_S = 300.0
 OpenBridge = Callable[[], AbstractAsyncContextManager[Bridge]]
 OnChunk = Callable[[LogChunk], Awaitable[None]]
 OnState = Callable[[StateChanged], Awaitable[None]]
-
-
-def is_passing(fault: BridgeError) -> bool:
-    """Whether connecting again may help: the phone is away, or bytes were lost on the way."""
-    if isinstance(fault, StorageFull | HostStorageFull):
-        return False
-    return isinstance(fault, PhoneLost | PhoneUnavailable | ProtocolFault | TransferFault)
 
 
 async def build_through_faults(
@@ -82,7 +67,7 @@ async def build_through_faults(
                         since_s = time.monotonic()
                 return result
         except BridgeError as fault:
-            if not is_passing(fault) or time.monotonic() - since_s > patience_s:
+            if not fault.is_passing or time.monotonic() - since_s > patience_s:
                 raise
             log.info("connection.was_lost", run=run_id, code=fault.code, fault=str(fault), offset=offset)
         await anyio.sleep(pause_s)

@@ -17,7 +17,7 @@ from builder_bridge.log.frames import FramesFault
 from orchestrator import bell
 from orchestrator.engine import handover
 from orchestrator.engine.handover import Assignment
-from orchestrator.engine.patience import Patience, is_passing
+from orchestrator.engine.patience import Patience
 from orchestrator.engine.phone import following
 from orchestrator.engine.resources import EngineResources
 from orchestrator.store import builds as build_store
@@ -119,7 +119,7 @@ async def _watch(resources: EngineResources, job: Assignment, stop: _Stop) -> No
         except UnknownRun:
             return
         except BridgeError as fault:
-            if not is_passing(fault):
+            if not fault.is_passing:
                 log.warning("run.stop_failed", code=fault.code, fault=str(fault))
                 return
         await anyio.sleep(STOP_RETRY_S)

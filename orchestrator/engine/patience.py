@@ -2,17 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from builder_bridge.errors import (
-    BridgeError,
-    PhoneBusy,
-    PhoneLost,
-    PhoneUnauthorized,
-    PhoneUnavailable,
-    PhoneWantsTls,
-    ProtocolFault,
-    StorageFull,
-    TransferFault,
-)
+from builder_bridge.errors import BridgeError, PhoneBusy, ProtocolFault, TransferFault
 
 FIRST_WAIT_S = 0.1
 MAX_DAMAGED = 5
@@ -48,7 +38,7 @@ class Patience:
 
     def next_wait_s(self, fault: BridgeError, now_s: float) -> float | None:
         """Give how long to wait before the next try, or None to give up."""
-        if not is_passing(fault) or now_s - self.last_contact_s > self.gone_after_s:
+        if not fault.is_passing or now_s - self.last_contact_s > self.gone_after_s:
             return None
         if isinstance(fault, ProtocolFault | TransferFault):
             self._damaged += 1
@@ -58,10 +48,3 @@ class Patience:
         wait_s = self._wait_s
         self._wait_s = min(self.max_wait_s, self._wait_s * 2)
         return wait_s
-
-
-def is_passing(fault: BridgeError) -> bool:
-    """Say whether a fault may go away by itself."""
-    if isinstance(fault, PhoneUnauthorized | PhoneWantsTls | StorageFull):
-        return False
-    return isinstance(fault, PhoneLost | PhoneUnavailable | ProtocolFault | TransferFault)

@@ -17,7 +17,6 @@ from builder_bridge.adb.blocking_wire import open_blocking
 from builder_bridge.adb.compression import ALGORITHMS, Algorithm
 from builder_bridge.adb.keys import AdbKey, make_key
 from builder_bridge.adb.line import line_speed
-from builder_bridge.adb.reconnect import connect_again, identity_of
 from builder_bridge.adb.sync import PushFile
 from builder_bridge.adb.transports import connect_over
 from builder_bridge.box import Box, Kind, Mode, restart_adbd
@@ -209,14 +208,15 @@ async def test_the_end_of_adbd_is_noticed_at_once_and_the_same_phone_found_again
     box = await anyio.to_thread.run_sync(box_factory)
     # Pings are so far apart that none of them can be what notices.
     async with connect(box.serial, ping_interval_s=3600.0) as adb:
-        identity = identity_of(adb)
+        serial = adb.serial
         async with shell.spawn(adb, "echo started; sleep 1000") as process:
             output = aiter(process)
             await anext(output)
             await anyio.to_thread.run_sync(restart_adbd, box.name)
             with pytest.raises(PhoneLost), anyio.fail_after(60):
                 await anext(output)
-    async with connect_again(partial(connect, box.serial), identity) as adb:
+    async with connect(box.serial) as adb:
+        assert adb.serial == serial
         assert (await shell.run(adb, "echo back")).stdout == b"back\n"
 
 

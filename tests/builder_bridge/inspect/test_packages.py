@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from builder_bridge.inspect.axml import read_axml
 from builder_bridge.inspect.difference import Change, difference
 from builder_bridge.inspect.elf import page_size_bytes
-from builder_bridge.inspect.output_metadata import read_output_metadata
 from builder_bridge.inspect.package import PackageFault, PackageKind, Signature
 from builder_bridge.inspect.plain_xml import read_plain_xml
 from builder_bridge.inspect.proto_xml import read_proto_xml
@@ -179,40 +178,6 @@ def _wrapped(child: bytes) -> bytes:
     from tests.builder_bridge.inspect.forms import _field
 
     return _field(1, _field(5, child))
-
-
-def test_output_metadata_gives_variant_and_abi_and_refuses_names_that_lead_out() -> None:
-    body = {
-        "version": 3,
-        "artifactType": {"type": "APK", "kind": "Directory"},
-        "applicationId": "net.acme.app",
-        "variantName": "freeDebug",
-        "elements": [
-            {
-                "type": "ONE_OF_MANY",
-                "filters": [{"filterType": "ABI", "value": "x86"}],
-                "versionCode": 7,
-                "outputFile": "app-x86.apk",
-            },
-            {"type": "SINGLE", "filters": [], "outputFile": "../../etc/passwd"},
-            {"type": "SINGLE", "filters": [], "outputFile": "/etc/passwd"},
-            {"type": "SINGLE"},
-        ],
-    }
-    (output,) = read_output_metadata(json.dumps(body).encode())
-    assert (output.name, output.variant, output.abi, output.version_code) == (
-        "app-x86.apk",
-        "freeDebug",
-        "x86",
-        7,
-    )
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"[]", b"{}", b'{"elements": 3}', b"[" * 100_000, b'{"elements": [1]}']
-)
-def test_what_is_no_output_metadata_gives_nothing(data: bytes) -> None:
-    assert read_output_metadata(data) == ()
 
 
 def test_the_command_tells_a_package_and_refuses_what_is_none(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ import pytest
 from builder_bridge.errors import (
     BridgeError,
     ContractMismatch,
+    HostStorageFull,
     PhoneBusy,
     PhoneLost,
     PhoneUnauthorized,
@@ -13,7 +14,7 @@ from builder_bridge.errors import (
     TransferFault,
     WorkspaceFault,
 )
-from orchestrator.engine.patience import MAX_DAMAGED, Patience, is_passing
+from orchestrator.engine.patience import MAX_DAMAGED, Patience
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,7 @@ from orchestrator.engine.patience import MAX_DAMAGED, Patience, is_passing
         (PhoneBusy, True),
         (TransferFault, True),
         (StorageFull, False),
+        (HostStorageFull, False),
         (PhoneUnauthorized, False),
         (ContractMismatch, False),
         (WorkspaceFault, False),
@@ -32,7 +34,7 @@ from orchestrator.engine.patience import MAX_DAMAGED, Patience, is_passing
     ],
 )
 def test_only_faults_that_may_pass_are_waited_for(fault: type[BridgeError], passes: bool) -> None:
-    assert is_passing(fault("x")) is passes
+    assert fault.is_passing is passes
     assert (Patience(60, 5, 0).next_wait_s(fault("x"), 1) is not None) is passes
 
 
