@@ -177,6 +177,19 @@ async def test_an_artifact_that_the_caller_has_is_not_sent_again(finished: "Fini
     assert (await finished.http.get(finished.artifact, headers=stale)).content == finished.content
 
 
+async def test_a_head_of_an_artifact_tells_what_a_get_would_without_the_content(finished: "Finished") -> None:
+    got = await finished.http.get(finished.artifact)
+    head = await finished.http.head(finished.artifact, headers={"range": "bytes=0-3"})
+    assert (head.status_code, head.content) == (200, b"")
+    for name in ("content-length", "content-type", "content-disposition", "etag", "accept-ranges"):
+        assert head.headers[name] == got.headers[name], name
+    assert head.headers["content-length"] == str(len(finished.content))
+    known = await finished.http.head(finished.artifact, headers={"if-none-match": head.headers["etag"]})
+    assert known.status_code == 304
+    gone = await finished.http.head(finished.artifact.removesuffix("0") + "99")
+    assert (gone.status_code, gone.content) == (404, b"")
+
+
 class Finished:
     def __init__(self, http: httpx.AsyncClient, artifact: str, content: bytes) -> None:
         self.http, self.artifact, self.content = http, artifact, content
