@@ -8,11 +8,13 @@ from pathlib import Path, PurePosixPath
 
 from agent.errors import ToolFault
 
+UNFINISHED_SUFFIX = ".pocketbuild-new"
+"""How the names of hidden files end that hold new content of another file; what builds leaves them out."""
 CLOSED_FOLDERS = frozenset({".git", ".hg", ".svn", ".ssh", ".gnupg", ".pocketbuild"})
 CLOSED_FILES = (
     ".env", ".env.*", "*.jks", "*.keystore", "*.p12", "*.pfx", "*.pem", "*.key", "id_rsa*", "id_ed25519*",
     ".netrc", ".npmrc", ".pypirc", "keystore.properties", "signing.properties", "secrets.properties",
-    "service-account*.json", "credentials*.json",
+    "service-account*.json", "credentials*.json", f".*{UNFINISHED_SUFFIX}",
 )  # fmt: skip
 _CLOSED_NAME = re.compile("|".join(map(translate, CLOSED_FILES)))
 _MADE_FOLDERS = frozenset({"build", ".gradle", ".idea", ".kotlin", ".cxx", "node_modules", "__pycache__"})

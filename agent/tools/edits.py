@@ -1,5 +1,6 @@
 """Change files of the workspace so that each change is whole, can be undone, and survives a kill."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from agent.errors import ToolFault
 from agent.message import JsonObject
 from agent.tools.confine import Workspace
+from agent.tools.durable import make_folder, put, sync_folder, unfinished, write
 from agent.tools.tool import CallContext
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -37,13 +39,14 @@ class Edits:
         # A process that was killed while it kept a set leaves one without names: it was never made.
         named = (number for number in sorted(numbers) if (folder / str(number) / "names").is_file())
         self._names = {number: self._read_names(number) for number in named}
+        self._remove_unfinished()
 
     def make(self, changes: list[Change], context: CallContext) -> None:
         """Apply the changes, all of them or, after a fault, none that is not noted."""
         number = self._keep(changes)
         context.note({"undo": number, "changes": [self._digests(change) for change in changes]})
         for change in changes:
-            _replace(change.path, change.after)
+            put(change.path, change.after)
 
     def was_made(self, earlier: JsonObject | None) -> bool:
         """Say whether an earlier process that died in this call had made its changes.
@@ -62,7 +65,7 @@ class Edits:
                 raise ToolFault(
                     f"{digests['path']} was changed by somebody else; read it before the next edit"
                 )
-            _replace(path, self._kept(earlier["undo"], digests["path"], "after"))
+            put(path, self._kept(earlier["undo"], digests["path"], "after"))
         return True
 
     def undo(self, context: CallContext) -> list[str]:
@@ -77,7 +80,7 @@ class Edits:
                 raise ToolFault(f"{name} was changed since; nothing was undone")
         context.note({"undoing": number})
         for name in names:
-            _replace(self._workspace.resolve(name), self._kept(number, name, "before"))
+            put(self._workspace.resolve(name), self._kept(number, name, "before"))
         (kept / "undone").touch()
         return names
 
@@ -113,16 +116,24 @@ class Edits:
     def _keep(self, changes: list[Change]) -> int:
         self._count += 1
         folder = self._folder / str(self._count)
-        folder.mkdir(parents=True, mode=0o700)
+        make_folder(folder, 0o700)
         for change in changes:
             for side, data in (("before", change.before), ("after", change.after)):
                 if data is not None:
-                    (folder / _kept_name(self._workspace.name(change.path), side)).write_bytes(data)
+                    write(folder / _kept_name(self._workspace.name(change.path), side), data)
         names = [self._workspace.name(change.path) for change in changes]
-        (folder / "names.new").write_text("\n".join(names))
+        write(folder / "names.new", "\n".join(names).encode())
         (folder / "names.new").replace(folder / "names")
+        sync_folder(folder)
         self._names[self._count] = names
         return self._count
+
+    def _remove_unfinished(self) -> None:
+        """Remove what a process that died while it put a file in place left beside the file."""
+        for name in {name for names in self._names.values() for name in names}:
+            # A folder may be gone, a file, or a link to elsewhere by now: then nothing of ours lies there.
+            with suppress(OSError, ToolFault):
+                unfinished(self._workspace.resolve(name)).unlink(missing_ok=True)
 
     def _read_names(self, number: int) -> list[str]:
         return (self._folder / str(number) / "names").read_text().split("\n")
@@ -148,18 +159,6 @@ def _digest(data: bytes | None) -> str | None:
 
 def _read(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
-
-
-def _replace(path: Path, data: bytes | None) -> None:
-    if data is None:
-        path.unlink(missing_ok=True)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.pocketbuild-new")
-    fresh.write_bytes(data)
-    if path.exists():
-        fresh.chmod(path.stat().st_mode & 0o777)
-    fresh.replace(path)
 
 
 def read_text(path: Path, name: str) -> str:

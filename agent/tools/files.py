@@ -153,7 +153,8 @@ class FileTools:
             raise ToolFault(f"{arguments.path} is a folder")
         before = path.read_bytes() if path.is_file() else None
         if not self._edits.was_made(context.earlier):
-            self._edits.make([Change(path, before, to_bytes(arguments.content))], context)
+            change = Change(path, before, to_bytes(arguments.content))
+            await to_thread.run_sync(self._edits.make, [change], context)
         lines = len(arguments.content.splitlines())
         return Output(f"wrote {arguments.path}, {lines} lines", changed=True)
 
@@ -178,7 +179,7 @@ class FileTools:
         if old == new:
             raise ToolFault("`old` and `new` are the same text; nothing was changed")
         after = text.replace(old, new)
-        self._edits.make([Change(path, to_bytes(text), to_bytes(after))], context)
+        await to_thread.run_sync(self._edits.make, [Change(path, to_bytes(text), to_bytes(after))], context)
         times = f"{count} places" if count > 1 else "1 place"
         return Output(
             f"replaced {times} in {arguments.path}\n{_around(after, text.index(old), new)}", changed=True
@@ -199,13 +200,14 @@ class FileTools:
                 if target:
                     before = target.read_bytes() if target.is_file() else None
                     changes.append(Change(target, before, to_bytes(after)))
-            self._edits.make(changes, context)
+            await to_thread.run_sync(self._edits.make, changes, context)
         names = ", ".join(patch.new or f"{patch.old} (removed)" for patch in patches)
         return Output(f"applied the patch to {names}", changed=True)
 
     async def undo_edit(self, arguments: UndoEdit, context: CallContext) -> Output:
         """Take back the latest set of changes."""
-        return Output(f"undone in {', '.join(self._edits.undo(context))}", changed=True)
+        names = await to_thread.run_sync(self._edits.undo, context)
+        return Output(f"undone in {', '.join(names)}", changed=True)
 
 
 def _clip(line: str) -> str:

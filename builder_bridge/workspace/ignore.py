@@ -1,8 +1,9 @@
 """What of a workspace is handed to a phone, and what stays behind.
 
 The working tree counts, not what git tracks: a `google-services.json` that git ignores is needed
-by the build. Left out are histories, editor state and what Gradle made; a folder called `build`
-is Gradle's only where a build script lies beside it, so a Java package of that name is kept.
+by the build. Left out are histories, editor state, unfinished edits and what Gradle made; a folder
+called `build` is Gradle's only where a build script lies beside it, so a Java package of that name
+is kept.
 A `.pocketbuildignore` in any folder adds patterns with gitignore's meaning, negation included.
 """
 
@@ -14,6 +15,8 @@ import pathspec
 from builder_bridge.errors import WorkspaceFault
 
 IGNORE_FILE = ".pocketbuildignore"
+UNFINISHED_SUFFIX = ".pocketbuild-new"
+"""How the names of hidden files end that hold new content of another file until it is whole."""
 
 ALWAYS_OUT = {
     ".git": "history",
@@ -94,6 +97,8 @@ class IgnoreRules:
             return None
         if name in ALWAYS_OUT or name.endswith(".iml"):
             return ALWAYS_OUT.get(name, "editor state")
+        if not is_folder and name.startswith(".") and name.endswith(UNFINISHED_SUFFIX):
+            return "an edit that was cut short"
         if is_folder and name in OUT_BESIDE_A_BUILD_SCRIPT and siblings & BUILD_SCRIPTS:
             return OUT_BESIDE_A_BUILD_SCRIPT[name]
         return None

@@ -9,6 +9,7 @@ import pytest
 from agent.errors import ToolFault
 from agent.message import JsonObject, ToolCall
 from agent.tools.confine import Workspace
+from agent.tools.durable import unfinished
 from agent.tools.git import Author, Git
 from agent.tools.tool import CallContext, Output
 from tests.fakes_provider import Watcher
@@ -70,6 +71,15 @@ async def test_files_that_hold_secrets_are_neither_shown_nor_committed(root: Pat
     (root / "a.txt").write_text("two\n")
     await call(root, "git_commit", message="m")
     assert git(root, "show", "--format=", "--name-only").split() == ["a.txt"]
+
+
+async def test_what_a_killed_edit_left_is_not_committed(root: Path) -> None:
+    (root / "app").mkdir()
+    for path in (root / "a.txt", root / "app/b.txt"):
+        unfinished(path).write_text("half")
+        path.write_text("two\n")
+    await call(root, "git_commit", message="m")
+    assert git(root, "show", "--format=", "--name-only").split() == ["a.txt", "app/b.txt"]
 
 
 def hostile(root: Path, program: Path) -> None:
