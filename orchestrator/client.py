@@ -26,6 +26,8 @@ JsonObject = dict[str, Any]
 PATIENCE_S = 60.0
 WAIT_PAUSE_S = 0.3
 UPLOADS_AT_ONCE = 8
+PIECE_BYTES = 1 << 20
+"""How much of what is sent is in memory at once; a file up to this size is sent whole."""
 
 
 class Refused(Refusal):
@@ -187,24 +189,33 @@ class ApiClient:
     async def _send_blobs(self, snapshot: Snapshot) -> None:
         by_digest = {file.sha256: file for file in snapshot.files}
         answer = await self._send("POST", "/v1/blobs/missing", json={"sha256": sorted(by_digest)})
-        limiter = anyio.CapacityLimiter(UPLOADS_AT_ONCE)
+        waiting = iter([by_digest[sha256] for sha256 in answer["missing"]])
 
-        async def put(file: SnapshotFile) -> None:
-            async with limiter:
-                source = file.content
-                if source is None:
-                    source = await to_thread.run_sync((snapshot.root / file.path).read_bytes)
-                await self._send("PUT", f"/v1/blobs/{file.sha256}", content=source)
+        async def send_some() -> None:
+            for file in waiting:  # all senders take from the same files, each file once
+                await self._send_blob(snapshot, file)
 
         async with anyio.create_task_group() as uploads:
-            for sha256 in answer["missing"]:
-                uploads.start_soon(put, by_digest[sha256])
+            for _ in range(min(UPLOADS_AT_ONCE, len(answer["missing"]))):
+                uploads.start_soon(send_some)
+
+    async def _send_blob(self, snapshot: Snapshot, file: SnapshotFile) -> None:
+        path = f"/v1/blobs/{file.sha256}"
+        if file.content is not None:
+            await self._send("PUT", path, content=file.content)
+        elif file.size_bytes <= PIECE_BYTES:
+            content = await to_thread.run_sync((snapshot.root / file.path).read_bytes)
+            await self._send("PUT", path, content=content)
+        else:
+            async with await anyio.open_file(snapshot.root / file.path, "rb") as source:
+                await self._send("PUT", path, content=_pieces(source))
 
     async def _send_zip(self, snapshot: Snapshot, name: str) -> str:
         async with anyio.TemporaryDirectory() as folder:
             archive = await to_thread.run_sync(write_archive, snapshot, Path(folder) / "workspace.zip")
-            content = await to_thread.run_sync(archive.path.read_bytes)
-        answer = await self._send("POST", "/v1/workspaces", params={"name": name}, content=content)
+            async with await anyio.open_file(archive.path, "rb") as source:
+                content = _pieces(source)
+                answer = await self._send("POST", "/v1/workspaces", params={"name": name}, content=content)
         return str(answer["workspace"])
 
     async def _read(self, path: str, params: Mapping[str, Any] | None = None) -> JsonObject:
@@ -241,6 +252,11 @@ async def open_client(
     # The service is named by its owner, never reached through a proxy of the environment.
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=timeout, trust_env=False) as http:
         yield ApiClient(http, patience_s)
+
+
+async def _pieces(source: anyio.AsyncFile[bytes]) -> AsyncIterator[bytes]:
+    while piece := await source.read(PIECE_BYTES):
+        yield piece
 
 
 async def _check(response: httpx.Response) -> None:
