@@ -9,17 +9,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import CompletedProcess
 
-import anyio
 from pydantic import Field
 
 from agent.errors import ToolFault
 from agent.prompt import fill
 from agent.tools.confine import CLOSED_FILES, CLOSED_FOLDERS, Workspace
+from agent.tools.program import Collected, Ended, run_program
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
 
 _DEADLINE_S = 60.0
+_MAX_SHOWN_MIB, _MAX_READ_MIB = 4, 64
 _FILTER_KEYS = r"^filter\..*\.(clean|smudge|process)$"
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 _NOT_CLOSED = tuple(
@@ -79,13 +79,13 @@ class Git:
     async def status(self, arguments: GitStatus, context: CallContext) -> Output:
         """Give branch and changed files."""
         options = ("--short", "--branch", "--ignore-submodules=all")
-        return Output((await self._git("status", *options, "--", ".")).rstrip())
+        return Output((await self._git("status", *options, "--", ".", may_cut=True)).rstrip())
 
     async def diff(self, arguments: GitDiff, context: CallContext) -> Output:
         """Give the diff."""
         name = self._workspace.name(self._workspace.resolve(arguments.path))
         text = await self._git(
-            "diff", *_NO_PROGRAMS, arguments.revision, "--", f":(literal){name}", *_NOT_CLOSED
+            "diff", *_NO_PROGRAMS, arguments.revision, "--", f":(literal){name}", *_NOT_CLOSED, may_cut=True
         )
         return Output(text.rstrip() or "[no differences]")
 
@@ -104,7 +104,8 @@ class Git:
         return Output(await self._latest())
 
     async def _latest(self) -> str:
-        return (await self._git("show", "--stat", *_NO_PROGRAMS, "--format=%h %s", "HEAD")).rstrip()
+        options = ("--stat", *_NO_PROGRAMS, "--format=%h %s")
+        return (await self._git("show", *options, "HEAD", may_cut=True)).rstrip()
 
     async def _submodules(self) -> list[str]:
         """Give what leaves submodules out: git would look into each with its own configuration."""
@@ -118,7 +119,8 @@ class Git:
     async def _parent(self) -> str:
         return (await self._git("rev-parse", "--verify", "--quiet", "HEAD^", may_fail=True)).strip()
 
-    async def _git(self, *arguments: str, may_fail: bool = False) -> str:
+    async def _git(self, *arguments: str, may_fail: bool = False, may_cut: bool = False) -> str:
+        """Give what git says; where a part of that does as well, git is ended once there is enough."""
         own = {
             **_SAFE,
             "user.name": self._author.name,
@@ -127,13 +129,16 @@ class Git:
         }
         root = self._workspace.root
         # A filter's name may hold anything but NUL, so it is neither split nor put into an argument.
-        filters = await _run(root, own, "config", "-z", "--name-only", "--get-regexp", _FILTER_KEYS)
-        off = {os.fsdecode(key): "" for key in filters.stdout.split(b"\0") if key}
-        done = await _run(root, {**own, **off}, *arguments)
-        if done.returncode != 0 and not may_fail:
-            told = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-            raise ToolFault(f"git {arguments[0]} ended with status {done.returncode}: {told[:1000]}")
-        return done.stdout.decode("utf-8", "replace")
+        _, filters = await _run(root, own, "config", "-z", "--name-only", "--get-regexp", _FILTER_KEYS)
+        off = {os.fsdecode(key): "" for key in filters.split(b"\0") if key}
+        ended, told = await _run(root, {**own, **off}, *arguments, may_cut=may_cut)
+        text = told.decode("utf-8", "replace")
+        if ended.was_enough:
+            return f"{text}\n[cut after {_MAX_SHOWN_MIB} MiB; git goes on]"
+        if ended.status != 0 and not may_fail:
+            why = ended.faults.decode("utf-8", "replace") or text
+            raise ToolFault(f"git {arguments[0]} ended with status {ended.status}: {why.strip()[:1000]}")
+        return text
 
 
 _SUBMODULE_MODE = "160000 "
@@ -146,7 +151,9 @@ _SAFE = {
 }  # fmt: skip
 
 
-async def _run(root: Path, settings: Mapping[str, str], *arguments: str) -> CompletedProcess[bytes]:
+async def _run(
+    root: Path, settings: Mapping[str, str], *arguments: str, may_cut: bool = False
+) -> tuple[Ended, bytes]:
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": os.devnull,
@@ -162,12 +169,14 @@ async def _run(root: Path, settings: Mapping[str, str], *arguments: str) -> Comp
     }
     for number, (key, value) in enumerate(settings.items()):
         environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    told = Collected((_MAX_SHOWN_MIB if may_cut else _MAX_READ_MIB) << 20)
+    command = ["git", "--no-pager", *arguments]
     try:
-        with anyio.fail_after(_DEADLINE_S):
-            return await anyio.run_process(
-                ["git", "--no-pager", *arguments], cwd=root, env=environment, check=False
-            )
+        ended = await run_program(command, cwd=root, feed=told.feed, deadline_s=_DEADLINE_S, env=environment)
     except FileNotFoundError:
         raise ToolFault("git is not installed on this host") from None
     except TimeoutError:
         raise ToolFault(f"git {arguments[-1]} took longer than {_DEADLINE_S:.0f} s") from None
+    if ended.was_enough and not may_cut:
+        raise ToolFault(f"git {arguments[0]} said more than {_MAX_READ_MIB} MiB; nothing was done with that")
+    return ended, bytes(told.data)

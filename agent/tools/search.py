@@ -13,10 +13,13 @@ from agent.errors import ToolFault
 from agent.tools.confine import Workspace, is_closed, is_made
 from agent.tools.edits import MAX_FILE_BYTES, split_lines
 from agent.tools.files import walk
+from agent.tools.program import run_program
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
 
 _DEADLINE_S = 20.0
 _MAX_LINE_CHARS = 300
+_MAX_HELD_BYTES = 8 * 1024
+"""Of one line of output: room for the longest path and as many characters as are shown."""
 
 
 class SearchText(Arguments):
@@ -99,20 +102,43 @@ async def _by_ripgrep(program: str, workspace: Workspace, wanted: SearchText) ->
     if wanted.glob:
         command.append(f"--glob={wanted.glob}")
     start = workspace.resolve(wanted.path).relative_to(workspace.root)
-    with anyio.move_on_after(_DEADLINE_S) as deadline:
-        done = await anyio.run_process(
-            [*command, "--regexp", wanted.pattern, "--", f"./{start}"], cwd=workspace.root, check=False
-        )
-    if deadline.cancelled_caught:
-        raise ToolFault(f"the search took longer than {_DEADLINE_S:.0f} s; name a smaller folder or a glob")
-    hits: list[str] = []
-    for line in done.stdout.decode("utf-8", "replace").split("\n"):
-        name, _, rest = line.partition("\0")
+    hits = _Hits(wanted.max_hits + 1)
+    command += ["--regexp", wanted.pattern, "--", f"./{start}"]
+    try:
+        await run_program(command, cwd=workspace.root, feed=hits.feed, deadline_s=_DEADLINE_S)
+    except TimeoutError:
+        raise ToolFault(
+            f"the search took longer than {_DEADLINE_S:.0f} s; name a smaller folder or a glob"
+        ) from None
+    return hits.found
+
+
+class _Hits:
+    """Takes the output of ripgrep as it comes and keeps so many hits, of each what is shown of it."""
+
+    def __init__(self, wanted: int) -> None:
+        self.found: list[str] = []
+        self._wanted = wanted
+        self._line = bytearray()
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take the next bytes; says whether there are hits enough."""
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            self._hold(piece)
+            self._take()
+            if len(self.found) >= self._wanted:
+                return True
+        self._hold(rest)
+        return False
+
+    def _hold(self, piece: bytes) -> None:
+        self._line += piece[: _MAX_HELD_BYTES - len(self._line)]
+
+    def _take(self) -> None:
+        name, _, rest = self._line.decode("utf-8", "replace").partition("\0")
+        self._line.clear()
         path = PurePosixPath(name)
-        if not rest or is_closed(path) or is_made(path):
-            continue
-        number, _, text = rest.partition(":")
-        hits.append(f"{path}:{number}: {text.removesuffix(chr(13))[:_MAX_LINE_CHARS]}")
-        if len(hits) > wanted.max_hits:
-            break
-    return hits
+        if rest and not is_closed(path) and not is_made(path):
+            number, _, text = rest.partition(":")
+            self.found.append(f"{path}:{number}: {text.removesuffix(chr(13))[:_MAX_LINE_CHARS]}")

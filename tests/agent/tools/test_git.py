@@ -64,6 +64,13 @@ async def test_status_diff_and_commit(root: Path) -> None:
     assert (await call(root, "git_diff")).text == "[no differences]"
 
 
+async def test_a_diff_that_is_far_too_long_is_cut(root: Path) -> None:
+    (root / "a.txt").write_text("a line of a long file\n" * 300_000)
+    shown = (await call(root, "git_diff")).text
+    assert len(shown) < 5 << 20
+    assert shown.endswith("\n[cut after 4 MiB; git goes on]")
+
+
 async def test_files_that_hold_secrets_are_neither_shown_nor_committed(root: Path) -> None:
     (root / "app").mkdir()
     (root / "app/.env").write_text("TOKEN=1\n")

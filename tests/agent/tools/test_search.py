@@ -69,3 +69,17 @@ async def test_a_pattern_that_is_none_is_refused_in_words(tmp_path: Path, progra
 async def test_a_search_outside_the_workspace_is_refused(tmp_path: Path, program: str | None) -> None:
     with pytest.raises(ToolFault, match="not allowed"):
         await search(tmp_path, program, pattern="x", path="..")
+
+
+async def test_a_program_that_finds_without_end_is_ended_once_there_are_hits_enough(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    finds = tmp_path / "finds"
+    finds.write_text("#!/bin/sh\nwhile :; do printf '.env\\0001:one\\na.txt\\0001:one\\n'; done\n")
+    finds.chmod(0o755)
+    hits = await search(tmp_path / "w", str(finds), pattern="one", max_hits=2)
+    assert hits == ["a.txt:1: one", "a.txt:1: one", "[1 or more hits left out]"]
+
+
+async def test_of_a_long_line_the_beginning_is_shown(tmp_path: Path, program: str | None) -> None:
+    (tmp_path / "a.js").write_text("é" * 1_000_000 + "\nlast é\n")
+    assert await search(tmp_path, program, pattern="é") == [f"a.js:1: {'é' * 300}", "a.js:2: last é"]
