@@ -21,8 +21,7 @@ def fill(name: str, **values: str) -> str:
 
 def system_prompt(workspace: Path, *, verifies: bool) -> str:
     """Give the system prompt of a run: the same for all its turns, so that providers can cache it."""
-    own = workspace / INSTRUCTIONS_FILE
-    text = own.read_text(encoding="utf-8", errors="replace") if own.is_file() and not own.is_symlink() else ""
+    text = _instructions(workspace / INSTRUCTIONS_FILE)
     if len(text) > _MAX_INSTRUCTION_CHARS:
         text = text[:_MAX_INSTRUCTION_CHARS] + f"\n[… cut; read_file shows the rest of {INSTRUCTIONS_FILE}]"
     return fill(
@@ -30,3 +29,11 @@ def system_prompt(workspace: Path, *, verifies: bool) -> str:
         verify=fill("verify") if verifies else "",
         instructions=fill("instructions", text=text) if text.strip() else "",
     )
+
+
+def _instructions(file: Path) -> str:
+    """Give the text of a workspace's own instructions, of a long one no more than shows that it is."""
+    if not file.is_file() or file.is_symlink():
+        return ""
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        return opened.read(_MAX_INSTRUCTION_CHARS + 1)
