@@ -29,6 +29,7 @@ _PASSED_BACK = (
     "accept-ranges",
     "x-log-complete",
     "cache-control",
+    "x-accel-buffering",
 )
 HOP_HEADER = "x-pocketbuild-hop"
 

@@ -111,7 +111,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "Status": {
         "host": "local",
         "version": "0.1.0",
-        "hosts": [{"id": "local", "url": None, "heartbeat": "2026-11-30 10:15:00+00:00", "is_lost": False}],
+        "hosts": [{"id": "local", "url": None, "heartbeat": "2026-11-30T10:15:00Z", "is_lost": False}],
         "builds": {"queued": 2, "running": 4, "succeeded": 120},
         "phones": {"online": 2, "busy": 4},
     },

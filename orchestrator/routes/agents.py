@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.access import Permission
@@ -18,6 +17,7 @@ from orchestrator.desk import need
 from orchestrator.errors import BadRequest, NotReady
 from orchestrator.routes.builds import MAX_WAIT_S, IdempotencyKey
 from orchestrator.routes.context import PrincipalDep, Service, ServiceDep
+from orchestrator.routes.logs import EventStream
 from orchestrator.schema import AbsolutePath, Name, Text
 
 if TYPE_CHECKING:
@@ -226,19 +226,19 @@ async def get_transcript(run_id: str, request: Request, principal: PrincipalDep)
     return TranscriptReply(entries=await to_thread.run_sync(desk.transcript, principal, run_id))
 
 
-@router.get("/{run_id}/live", response_class=StreamingResponse)
+@router.get("/{run_id}/live", response_class=EventStream)
 async def follow_run(
     run_id: str,
     request: Request,
     principal: PrincipalDep,
     last_event_id: Annotated[str | None, Header(pattern=r"^\d{1,9}-\d{1,9}$")] = None,
-) -> StreamingResponse:
+) -> EventStream:
     """Follow a run at work: `progress` events, then `end`; send the last id to go on behind it."""
     need(principal, Permission.READ)
     desk = _desk(request)
     desk.check(principal, run_id)
     life, number = map(int, (last_event_id or "0-0").split("-"))
-    return StreamingResponse(desk.follow(principal, run_id, life, number), media_type="text/event-stream")
+    return EventStream(desk.follow(principal, run_id, life, number))
 
 
 @router.post("/{run_id}/answer", status_code=204)

@@ -1,6 +1,7 @@
 """Whether the service lives, whether it can work, and what it is doing in numbers."""
 
 import time
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -38,7 +39,7 @@ class HostStatus(BaseModel):
 
     id: str
     url: str | None
-    heartbeat: str | None
+    heartbeat: datetime | None
     is_lost: bool
 
 
@@ -108,7 +109,7 @@ async def read_status(service: ServiceDep, principal: PrincipalDep) -> Status:
             HostStatus(
                 id=host.id,
                 url=host.url,
-                heartbeat=str(moment(host.heartbeat_s)),
+                heartbeat=moment(host.heartbeat_s),
                 is_lost=host.lost_s is not None,
             )
             for host in phone_store.list_hosts(connection)

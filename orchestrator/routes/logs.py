@@ -30,13 +30,16 @@ router = APIRouter(prefix="/v1/builds/{build_id}", tags=["logs"])
 CHUNK_BYTES = 1 << 18
 MAX_OFFSET = 1 << 50
 _WAIT = "Wait for the end of the build: GET /v1/builds/{build_id}?wait_s=300."
-_NOT_KEPT = {"cache-control": "no-cache", "x-accel-buffering": "no"}
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events that are written already."""
+    """Server-sent events that are written already; nothing between here and the reader may hold them back."""
 
     media_type = "text/event-stream"
+
+    def __init__(self, events: AsyncIterator[bytes], status_code: int = 200) -> None:
+        headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+        super().__init__(events, status_code, headers)
 
 
 Attempt = Annotated[
@@ -138,7 +141,7 @@ async def follow_log(
     await stay_or_go(service.stores, run_id, request)
     # A damaged log is told before the stream begins; after that it could only be cut.
     await to_thread.run_sync(service.stores.logs.read, run_id, position.offset, 1)
-    return EventStream(service.feed.follow(principal, build_id, position), headers=_NOT_KEPT)
+    return EventStream(service.feed.follow(principal, build_id, position))
 
 
 @router.get("/events")

@@ -82,8 +82,10 @@ async def test_a_run_asks_is_answered_builds_and_ends_green(
         assert (await running.http.get("/v1/runs", headers=bob)).json() == {"runs": [], "next": None}
         kept = (await running.http.get(f"/v1/runs/{run_id}/transcript", headers=ann)).json()["entries"]
         assert kept[0]["run_id"] == run_id
-        live = (await running.http.get(f"/v1/runs/{run_id}/live", headers=ann)).text
-        assert json.loads(live.rpartition("data: ")[2])["reason"] == "green"
+        live = await running.http.get(f"/v1/runs/{run_id}/live", headers=ann)
+        assert json.loads(live.text.rpartition("data: ")[2])["reason"] == "green"
+        assert live.headers["content-type"].startswith("text/event-stream")
+        assert (live.headers["cache-control"], live.headers["x-accel-buffering"]) == ("no-cache", "no")
 
 
 async def test_a_run_is_stopped_while_it_asks_and_outside_folders_are_refused(

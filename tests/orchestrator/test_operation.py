@@ -2,6 +2,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -87,6 +88,8 @@ async def test_status_metrics_and_health_tell_of_the_builds(start: Start, projec
         assert (await running.http.get("/readyz")).json() == {"status": "ready", "host": "local"}
         status = (await running.http.get("/v1/status")).json()
         assert (status["builds"], status["phones"]) == ({"succeeded": 1}, {"online": 1})
+        (host,) = status["hosts"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", host["heartbeat"])
         figures = (await running.http.get("/metrics")).text
         assert 'pocketbuild_builds{outcome="succeeded",state="finished"} 1.0' in figures
         assert 'pocketbuild_phones{state="online"} 1.0' in figures
