@@ -164,6 +164,12 @@ _FAULTS: dict[str, type[BridgeError]] = {
 }
 
 
+_HINTS = {
+    "busy": "Wait until what the message names has ended, or cancel it, then try again; nothing was started.",
+}
+"""Where the hint of a fault's class speaks of another case."""
+
+
 def parse(line: bytes, kind: type[AnyDocument]) -> AnyDocument:
     """Read one JSON line of the phone.
 
@@ -172,7 +178,9 @@ def parse(line: bytes, kind: type[AnyDocument]) -> AnyDocument:
     document = _read_json(line)
     if "error" in document:
         code, detail = str(document["error"]), str(document.get("detail", ""))
-        raise _FAULTS.get(code, ProtocolFault)(f"The phone's runner says {code}: {detail}.")
+        raise _FAULTS.get(code, ProtocolFault)(
+            f"The phone's runner says {code}: {detail}.", hint=_HINTS.get(code)
+        )
     try:
         return kind.model_validate(document)
     except ValidationError as error:

@@ -66,7 +66,10 @@ def create(settings: Settings, owner: str, scopes: tuple[str, ...], days: float 
 @click.pass_obj
 def list_tokens(settings: Settings) -> None:
     """List all tokens, without their secrets."""
-    for row in _in_database(settings, tokens.list_all):
+    rows = _in_database(settings, tokens.list_all)
+    if not rows:
+        terminal.say("there are no tokens; make one with `pocketbuild token create OWNER`")
+    for row in rows:
         state = "revoked" if row.revoked_s else _until(row.expires_s)
         click.echo(f"{row.id}  {row.owner}  {','.join(row.scopes)}  {state}  {row.note}".rstrip())
 

@@ -82,6 +82,13 @@ def test_the_phones_refusals_become_faults_of_their_kind(code: str, fault: type[
         parse(line({"pb": 1, "error": code, "detail": "because"}), StatusDocument)
 
 
+def test_a_builder_that_is_busy_is_no_matter_of_cables_and_adb_servers() -> None:
+    with pytest.raises(PhoneBusy) as raised:
+        parse(line({"pb": 1, "error": "busy", "detail": "run r-1 is building"}), StatusDocument)
+    assert "has ended" in raised.value.hint
+    assert "adb" not in raised.value.hint
+
+
 @pytest.mark.parametrize(
     "answer", [b"", b"run-as: hello\n", b"[]\n", b'{"pb":2}\n', b'{"run":"x"}\n', b"{" * 5000, b'"pb"']
 )
