@@ -1,7 +1,8 @@
 """Tells the ends of builds to other programs by POST, signed as Standard Webhooks say.
 
 What is to be told was written in the transaction that ended the build, so no end is forgotten; a
-receiver that fails is tried again, and may hear an end twice (`webhook-id` stays the same).
+receiver that fails is tried again, and may hear an end twice (`webhook-id` stays the same). Receivers
+are told side by side: a slow one holds up nobody but itself.
 """
 
 import base64
@@ -35,6 +36,8 @@ WAITS_S = (5.0, 30.0, 300.0, 1800.0, 7200.0, 36000.0)
 LOOK_S = 5.0
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 ANSWER_S = 15.0
+AT_ONCE = 4
+"""How many ends one receiver is told at once."""
 
 
 class PrivateAddress(Exception):
@@ -58,6 +61,7 @@ class HookSender:
         self._stores = resources.stores
         self._settings = resources.stores.settings.webhooks
         self._host = resources.host_id
+        self._at_work: set[str] = set()
 
     async def run(self) -> None:
         """Tell what is due, whenever a build ends and every few seconds."""
@@ -66,18 +70,49 @@ class HookSender:
         import httpx  # only a service with webhooks needs it, and it is slow to load
 
         ring = self._stores.bells.of("builds")
-        async with httpx.AsyncClient(timeout=ANSWER_S, trust_env=False, follow_redirects=False) as http:
+        # AT_ONCE is the bound: with one on all connections, slow receivers could hold every one.
+        limits = httpx.Limits(max_connections=None)
+        async with (
+            httpx.AsyncClient(
+                timeout=ANSWER_S, trust_env=False, follow_redirects=False, limits=limits
+            ) as http,
+            anyio.create_task_group() as receivers,
+        ):
             while True:
                 rung = ring.listen()
-                for due in await outlast_outages(self._due):
-                    await outlast_outages(partial(self._tell, http, due))
+                for url in set(await outlast_outages(self._waiting)) - self._at_work:
+                    self._at_work.add(url)
+                    receivers.start_soon(self._serve, http, url)
                 await bell.wait(rung, LOOK_S)
 
-    async def _due(self) -> list[Due]:
-        query = sa.select(webhooks.c.id, webhooks.c.url, webhooks.c.build_id, webhooks.c.tries).where(
-            webhooks.c.host == self._host, webhooks.c.done_s.is_(None), webhooks.c.due_s <= time.time()
-        )
-        return await self._stores.database.read(lambda c: [Due(*row) for row in c.execute(query.limit(100))])
+    async def _serve(self, http: "httpx.AsyncClient", url: str) -> None:
+        """Tell one receiver what is due until nothing is."""
+        ring = self._stores.bells.of("builds")
+        while True:
+            rung = ring.listen()
+            found = await outlast_outages(partial(self._due, url))
+            async with anyio.create_task_group() as telling:
+                for due in found:
+                    telling.start_soon(outlast_outages, partial(self._tell, http, due))
+            if not found and not rung.is_set():
+                # Nothing waits from the look at the ring to here, so no end falls in between.
+                self._at_work.discard(url)
+                return
+
+    async def _waiting(self) -> list[str]:
+        """Give the receivers that are to be told something now."""
+        query = sa.select(webhooks.c.url).where(*self._is_due()).distinct()
+        return await self._stores.database.read(lambda c: [row[0] for row in c.execute(query)])
+
+    async def _due(self, url: str) -> list[Due]:
+        """Give what a receiver is to be told next, the oldest first."""
+        query = sa.select(webhooks.c.id, webhooks.c.url, webhooks.c.build_id, webhooks.c.tries)
+        query = query.where(*self._is_due(), webhooks.c.url == url).order_by(webhooks.c.due_s).limit(AT_ONCE)
+        return await self._stores.database.read(lambda c: [Due(*row) for row in c.execute(query)])
+
+    def _is_due(self) -> tuple[sa.ColumnElement[bool], ...]:
+        table = webhooks.c
+        return table.host == self._host, table.done_s.is_(None), table.due_s <= time.time()
 
     async def _tell(self, http: "httpx.AsyncClient", due: Due) -> None:
         build = await self._stores.database.read(lambda c: build_store.get(c, due.build_id))

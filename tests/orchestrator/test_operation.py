@@ -9,11 +9,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from fastapi import FastAPI, Request, Response
 
 from orchestrator.engine import retention
-from orchestrator.engine.hooks import PrivateAddress, check_address, sign
+from orchestrator.engine.hooks import AT_ONCE, PrivateAddress, check_address, sign
 from orchestrator.engine.retention import DAY_S, EndedBuild, choose_expired
 from orchestrator.serving import serving
 from orchestrator.settings import Retention
@@ -143,6 +144,43 @@ async def test_the_end_of_a_build_is_told_signed_and_again_until_it_is_heard(
         assert (told["type"], told["data"]["id"], told["data"]["outcome"]) == (
             "build.finished", build_id, "succeeded",
         )  # fmt: skip
+
+
+async def test_a_receiver_that_does_not_answer_holds_up_no_other(
+    start: Start, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.engine.hooks.ANSWER_S", 3600.0)
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as silent,
+        receiver([]) as (url, heard),
+        anyio.create_task_group() as tasks,
+    ):
+        is_asked, is_over = anyio.Event(), anyio.Event()
+
+        async def say_nothing(stream: anyio.abc.SocketStream) -> None:
+            async with stream:
+                is_asked.set()
+                await is_over.wait()
+
+        tasks.start_soon(silent.serve, say_nothing)
+        port = silent.extra(anyio.abc.SocketAttribute.local_port)
+        hooks = {"urls": [f"http://127.0.0.1:{port}/", url], "secret": SECRET, "allow_private": True}
+        async with start("p1", webhooks=hooks) as running:
+            made = []
+            for number in range(2 * AT_ONCE):
+                workspace = make_workspace(projects / f"w{number}", lines=[str(number)])
+                made.append((await submit(running, workspace))["id"])
+            for build_id in made:
+                await ended(running, build_id)
+
+            async def all_are_told() -> bool:
+                return {json.loads(body)["data"]["id"] for _, body in heard} == set(made)
+
+            await eventually(all_are_told)
+            with anyio.fail_after(60):
+                await is_asked.wait()
+        is_over.set()
+        tasks.cancel_scope.cancel()
 
 
 async def make_due(service: Any) -> None:
