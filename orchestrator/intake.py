@@ -14,6 +14,7 @@ import anyio
 import structlog
 from anyio import to_thread
 
+from builder_bridge.errors import WorkspaceFault
 from builder_bridge.workspace.archive import UnpackLimits, unpack
 from builder_bridge.workspace.ignore import ScanRules
 from builder_bridge.workspace.scan import scan
@@ -23,6 +24,9 @@ from orchestrator.errors import BadRequest, Forbidden, TooLarge, Unprocessable
 from orchestrator.store.workspaces import ManifestFile, is_sha256, place_of
 
 log = structlog.get_logger(__name__)
+_ARCHIVE_HINT = (
+    "Mend what the message names, make the archive anew and send it again; nothing was kept of it."
+)
 
 
 class Intake:
@@ -99,8 +103,12 @@ class Intake:
 
     def _unpacked(self, archive: Path, folder: Path, owner: str, name: str) -> Snapshot:
         limits = self._stores.settings.limits
-        unpack(archive, folder, UnpackLimits(max_entries=limits.files, max_size_bytes=limits.unpacked_bytes))
-        snapshot = scan(folder, self._rules)
+        unpacked = UnpackLimits(max_entries=limits.files, max_size_bytes=limits.unpacked_bytes)
+        try:
+            unpack(archive, folder, unpacked)
+            snapshot = scan(folder, self._rules)
+        except WorkspaceFault as fault:
+            raise WorkspaceFault(str(fault), hint=_ARCHIVE_HINT) from fault
         return self._stores.workspaces.adopt(replace(snapshot, name=name, place=place_of(owner, name)))
 
     async def _receive(self, chunks: AsyncIterator[bytes], file: BinaryIO) -> tuple[str, int]:

@@ -265,3 +265,9 @@ async def test_what_strangers_send_is_refused_clearly_and_leaves_nothing(
             wrong[case.name] = (seen, answer.text[:300], left)
     assert wrong == {}
     assert not [path async for path in anyio.Path(tmp_path).rglob("escape*")]
+
+
+async def test_the_hint_of_a_refused_archive_speaks_of_the_archive(world: World) -> None:
+    for name in ("a name above", "a bomb"):
+        answer = await world.running.http.post("/v1/workspaces", content=ZIPS[name].data)
+        assert answer.json()["hint"].startswith("Mend what the message names, make the archive anew")
