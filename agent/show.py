@@ -1,7 +1,8 @@
-"""Render a transcript for people: as Markdown, and its totals."""
+"""Render a transcript as Markdown, with its totals, for people who read it elsewhere."""
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from agent.budget import Budget, Spent, render
 from agent.entries import Added, Began, Entry, Folded, Resumed, Starting, Stopped, TurnEnded, Unknown
@@ -17,9 +18,10 @@ from agent.message import (
 from agent.standing import Standing
 
 _SHOWN_RESULT_LINES = 40
+_TICKS = re.compile("`+")
 
 
-def to_markdown(entries: list[Entry]) -> str:
+def to_markdown(entries: Sequence[Entry]) -> str:
     """Give a run as Markdown: what was asked, each turn with its calls and results, the end, the totals."""
     blocks = [block for entry in entries for block in _blocks(entry)]
     return "\n\n".join([*blocks, _totals(Standing.replay(entries))]) + "\n"
@@ -51,7 +53,9 @@ def _blocks(entry: Entry) -> Iterable[str]:
             yield f"*Resumed {at} with {provider}/{model}{_changed(budget)}.*"
         case Stopped():
             yield f"**Stopped {entry.at}: {entry.reason}.** {entry.detail}"
-        case Starting() | TurnEnded() | Unknown():
+        case Unknown():
+            yield "*An entry of a newer program.*"
+        case Starting() | TurnEnded():
             return
 
 
@@ -94,6 +98,6 @@ def _cut(lines: list[str]) -> list[str]:
 
 def _fenced(lines: list[str]) -> str:
     """Give lines as a code block whose fence is longer than any inside."""
-    longest = max((len(line) - len(line.lstrip("`")) for line in lines), default=0)
-    fence = "`" * max(3, longest + 1)
+    runs = _TICKS.findall("\n".join(lines))
+    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
     return "\n".join([fence, *lines, fence])

@@ -18,6 +18,7 @@ from agent.errors import SettingsFault
 from agent.message import Dialect
 from agent.runner import RunResult, Verify, ended_well
 from agent.scripted.address import SCRIPTED_PROVIDER
+from agent.show import to_markdown
 from agent.transcript import read_transcript
 from builder_bridge.routes.probe import ROUTE_NAMES
 from orchestrator.agent_order import AgentOrder, carry_out, order_of
@@ -155,7 +156,10 @@ def show(run_id: str, form: str | None, config: Path | None) -> None:
     """Show what happened in a run, which may still be under way."""
     with terminal.told_faults():
         entries = _entries(load_settings(config).settings, run_id)
-    click.echo(as_json(entries) if form == "json" else as_text(entries, is_markdown=form == "markdown"))
+    if form == "json":
+        click.echo(as_json(entries))
+    else:
+        click.echo(terminal.plain(to_markdown(entries) if form == "markdown" else as_text(entries)))
 
 
 async def _run(settings: Settings, wish: _Wish) -> int:

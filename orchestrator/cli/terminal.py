@@ -66,9 +66,11 @@ def plain(text: str) -> str:
     return text.translate(_SHOWN_CONTROLS)
 
 
-_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS = (
+    *range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A), *range(0xD800, 0xE000),
+)  # fmt: skip
 _SHOWN_CONTROLS = {code: "\ufffd" for code in _CONTROLS if chr(code) not in "\n\t"}
-"""Control characters but line ends and tabs, and those that turn the direction of text."""
+"""Control characters but line ends and tabs, those that turn the direction of text, and halves of pairs."""
 
 
 async def ask(prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""Shows the transcript of an agent's run: as text, as Markdown, or as the JSON lines it is made of."""
+"""Shows the transcript of an agent's run: as text, or as the JSON lines it is made of."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,46 +12,48 @@ MAX_RESULT_LINES = 40
 
 def as_json(entries: Sequence[Entry]) -> str:
     """Give each entry as a line of JSON."""
-    return "\n".join(json.dumps(entry_to_json(entry), ensure_ascii=False) for entry in entries)
+    lines = "\n".join(json.dumps(entry_to_json(entry), ensure_ascii=False) for entry in entries)
+    # Half of a surrogate pair, as a file that is not in UTF-8 leaves it, has only this form in UTF-8.
+    return lines.encode("utf-8", "backslashreplace").decode()
 
 
-def as_text(entries: Sequence[Entry], *, is_markdown: bool) -> str:
+def as_text(entries: Sequence[Entry]) -> str:
     """Give a run as people read it: what was asked, said, done and answered, and the totals."""
-    return "\n".join(line for entry in entries for line in _entry(entry, is_markdown))
+    return "\n".join(line for entry in entries for line in _entry(entry))
 
 
-def _entry(entry: Entry, md: bool) -> Iterator[str]:
+def _entry(entry: Entry) -> Iterator[str]:
     match entry:
         case Began():
-            yield f"{'# ' if md else ''}run {entry.run_id} · {entry.provider}/{entry.model} · {entry.at}"
+            yield f"run {entry.run_id} · {entry.provider}/{entry.model} · {entry.at}"
             yield f"workspace {entry.workspace}"
             yield ""
         case Resumed(at):
-            yield _title(f"resumed {at}", md)
+            yield _title(f"resumed {at}")
         case Added(item):
-            yield from _item(item, md)
+            yield from _item(item)
         case Folded():
-            yield _title("older parts were folded", md)
+            yield _title("older parts were folded")
         case TurnEnded(spent):
-            yield f"{'*' if md else '  '}{spent_text(spent)}{'*' if md else ''}"
+            yield f"  {spent_text(spent)}"
             yield ""
         case Stopped():
-            yield _title(f"stopped: {entry.reason}", md)
+            yield _title(f"stopped: {entry.reason}")
             yield entry.detail
             yield spent_text(entry.spent)
         case Starting():
             pass
         case _:
-            yield _title("an entry of a newer program", md)
+            yield _title("an entry of a newer program")
 
 
-def _item(item: ConversationItem, md: bool) -> Iterator[str]:
+def _item(item: ConversationItem) -> Iterator[str]:
     match item:
         case UserMessage(text):
-            yield _title("person", md)
+            yield _title("person")
             yield text
         case Message():
-            yield _title("model", md)
+            yield _title("model")
             if item.text:
                 yield item.text
             for call in item.tool_calls:
@@ -59,21 +61,17 @@ def _item(item: ConversationItem, md: bool) -> Iterator[str]:
                 fault = f"  (refused: {call.fault})" if call.fault else ""
                 yield f"→ {call.name} {arguments}{fault}"
         case ToolResult():
-            yield _title(f"result of {item.name}{' (error)' if item.is_error else ''}", md)
-            yield from _content(item.content, md)
+            yield _title(f"result of {item.name}{' (error)' if item.is_error else ''}")
+            yield from _content(item.content)
     yield ""
 
 
-def _content(content: str, md: bool) -> Iterator[str]:
+def _content(content: str) -> Iterator[str]:
     lines = content.splitlines()
-    if md:
-        yield "```"
     yield from lines[:MAX_RESULT_LINES]
     if len(lines) > MAX_RESULT_LINES:
         yield f"… {len(lines) - MAX_RESULT_LINES} more lines"
-    if md:
-        yield "```"
 
 
-def _title(text: str, md: bool) -> str:
-    return f"## {text}" if md else f"── {text}"
+def _title(text: str) -> str:
+    return f"── {text}"

@@ -1,7 +1,9 @@
 """A transcript as Markdown."""
 
+import pytest
+
 from agent.budget import Budget, Spent
-from agent.entries import Added, Began, Entry, Stopped
+from agent.entries import Added, Began, Entry, Stopped, Unknown
 from agent.message import Diagnostic, Message, ReasoningPart, TextPart, ToolCall, ToolResult, UserMessage
 from agent.show import to_markdown
 
@@ -82,3 +84,20 @@ def test_the_results_of_long_tools_are_cut_in_the_middle_of_nothing() -> None:
         [ENTRIES[0], Added(Message((ToolCall("c1", "x", {}),))), Added(ToolResult("c1", "x", "l\n" * 100))]
     )
     assert "[60 more lines]" in text
+
+
+@pytest.mark.parametrize("content", ["```", "  ```\n# no heading", "text ````` text", "> ~~~\n> ```"])
+def test_no_result_ends_its_own_block(content: str) -> None:
+    lines = to_markdown([ENTRIES[0], Added(ToolResult("c1", "x", content))]).splitlines()
+    [opens, closes] = [
+        place
+        for place, line in enumerate(lines)
+        if line and line == "`" * len(line) and line not in content.splitlines()
+    ]
+    assert lines[opens + 1 : closes] == content.splitlines()
+    assert lines[opens] == lines[closes]
+    assert lines[opens] not in content
+
+
+def test_what_a_newer_program_wrote_is_named() -> None:
+    assert "*An entry of a newer program.*" in to_markdown([ENTRIES[0], Unknown({"entry": "dreamt"})])

@@ -203,6 +203,9 @@ def test_a_scripted_agent_repairs_a_build_and_its_run_can_be_shown(data: Path, t
     shown = pocketbuild(data, "agent", "show", run_id).stdout
     assert "→ write_file" in shown
     assert "stopped: green" in shown
+    told = pocketbuild(data, "agent", "show", run_id, "--markdown").stdout
+    assert told.startswith(f"# Run {run_id}\n")
+    assert "\n**Totals:** " in told
     kept = pocketbuild(data, "agent", "show", run_id, "--json").stdout
     assert json.loads(kept.splitlines()[0])["run_id"] == run_id
 
