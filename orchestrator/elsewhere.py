@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
-from starlette.background import BackgroundTask
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import NotReady
@@ -83,9 +83,19 @@ async def _pass_on(request: Request, place: Exception) -> Response:
             return problem_response(refusal, ids_of(request))
         kept = stack.pop_all()
         back = {name: answer.headers[name] for name in _PASSED_BACK if name in answer.headers}
-        return StreamingResponse(
-            _chunks(answer), answer.status_code, headers=back, background=BackgroundTask(kept.aclose)
-        )
+        return _PassedOn(answer, back, kept)
+
+
+class _PassedOn(StreamingResponse):
+    """An answer of another host on its way; the connection there ends with it, also where it is cut."""
+
+    def __init__(self, answer: "httpx.Response", headers: dict[str, str], kept: AsyncExitStack) -> None:
+        super().__init__(_chunks(answer), answer.status_code, headers)
+        self._kept = kept
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._kept:
+            await super().__call__(scope, receive, send)
 
 
 async def _chunks(answer: "httpx.Response") -> AsyncIterator[bytes]:
