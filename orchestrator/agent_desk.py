@@ -7,7 +7,7 @@ a service that ended, can be gone on with, and no effect is done twice: the tran
 import json
 import shutil
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ from orchestrator.settings import Settings
 log = structlog.get_logger(__name__)
 LOOK_AGAIN_S = 1.0
 
-BuilderFor = Callable[[str | None], Builder]
-"""Gives the builder of a run; the name of a phone pins its builds to that one."""
+BuilderFor = Callable[[str | None], AbstractAsyncContextManager[Builder]]
+"""Opens the builder of a run; the name of a phone pins its builds to that one."""
 
 
 class DamagedTranscript(Refusal):
@@ -80,9 +80,8 @@ class AgentDesk:
         folder.mkdir(parents=True, mode=0o700)
         (folder / OWNER_FILE).write_text(principal.owner)
         write_order(folder, order)
-        self._live[run_id] = self._new_life(run_id, 0)
         try:
-            await self._tasks.start(self._work, run_id, order, builder_for(order.phone), None)
+            await self._start(run_id, 0, order, builder_for, None)
         except Refusal:
             await to_thread.run_sync(shutil.rmtree, folder)
             raise
@@ -115,10 +114,7 @@ class AgentDesk:
         if done is not None:
             raise Conflict(f"run {run_id} is done: {done.reason}", hint="Say something new to it with `say`.")
         lives = 1 + sum(isinstance(entry, Resumed) for entry in entries)
-        self._live[run_id] = self._new_life(run_id, lives)
-        await self._tasks.start(
-            self._work, run_id, order, builder_for(order.phone), change if entries else None
-        )
+        await self._start(run_id, lives, order, builder_for, change if entries else None)
         await to_thread.run_sync(write_order, folder, order)
 
     def check(self, principal: Principal, run_id: str) -> Path:
@@ -204,11 +200,22 @@ class AgentDesk:
                 return
             await bell.wait(rung, LOOK_AGAIN_S)
 
+    async def _start(
+        self, run_id: str, life: int, order: AgentOrder, builder_for: BuilderFor, change: Change | None
+    ) -> None:
+        """Let a run work; it counts as at work from here on, and no longer where it could not begin."""
+        live = self._live[run_id] = LiveRun(life, ring=lambda: self._bells.ring(f"agent:{run_id}"))
+        try:
+            await self._tasks.start(self._work, run_id, order, builder_for, change)
+        except BaseException:
+            self._end(run_id, live)  # the task may have been cancelled before its first step
+            raise
+
     async def _work(
         self,
         run_id: str,
         order: AgentOrder,
-        builder: Builder,
+        builder_for: BuilderFor,
         change: Change | None,
         *,
         task_status: TaskStatus[None] = TASK_STATUS_IGNORED,
@@ -217,7 +224,7 @@ class AgentDesk:
         live = self._live[run_id]
         try:
             with live.scope:
-                async with self._equipped(run_id, order, builder, live) as equipment:
+                async with self._equipped(run_id, order, builder_for, live) as equipment:
                     live.is_equipped = True
                     task_status.started()
                     say = None if change is None else change.say
@@ -232,21 +239,26 @@ class AgentDesk:
             # The outermost frame of a run: a defect ends this one, not the service with all builds.
             log.exception("agent.broke", run_id=run_id)
         finally:
-            del self._live[run_id]
-            self._bells.ring(f"agent:{run_id}")
+            self._end(run_id, live)
         if not live.is_equipped:
             raise Conflict(f"run {run_id} was stopped before it began")
 
     @asynccontextmanager
     async def _equipped(
-        self, run_id: str, order: AgentOrder, builder: Builder, live: LiveRun
+        self, run_id: str, order: AgentOrder, builder_for: BuilderFor, live: LiveRun
     ) -> AsyncIterator[Equipment]:
         manners = Manners(mode=order.mode, asker=live.ask, is_interrupted=lambda: live.is_stop_asked)
-        async with equipped(self._settings, order.choice, builder, run_id, live.show, manners) as equipment:
+        async with (
+            builder_for(order.phone) as builder,
+            equipped(self._settings, order.choice, builder, run_id, live.show, manners) as equipment,
+        ):
             yield equipment
 
-    def _new_life(self, run_id: str, life: int) -> LiveRun:
-        return LiveRun(life, ring=lambda: self._bells.ring(f"agent:{run_id}"))
+    def _end(self, run_id: str, live: LiveRun) -> None:
+        """Take a life of a run from those at work, unless another has begun since."""
+        if self._live.get(run_id) is live:
+            del self._live[run_id]
+        live.ring()
 
 
 def _shown(run: KeptRun, state: State, live: LiveRun | None) -> dict[str, Any]:

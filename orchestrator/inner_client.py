@@ -1,6 +1,7 @@
 """Lets the service's own agent use the service as any other caller does, with the asker's token."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -15,14 +16,17 @@ _STEP_S = 2.0
 _KEPT = ("authorization", "host")
 
 
-def inner_builder(request: Request, phone: str | None) -> ServiceBuilder:
-    """Give a builder that asks the app of a request, as whoever sent it."""
+@asynccontextmanager
+async def inner_builder(request: Request, phone: str | None) -> AsyncIterator[ServiceBuilder]:
+    """Open a builder for the block that asks the app of a request, as whoever sent it."""
     headers = {name: request.headers[name] for name in _KEPT if name in request.headers}
     transport = httpx.ASGITransport(app=request.app)
-    http = httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers, timeout=330)
     stores, owner = request.app.state.service.stores, request.state.principal.owner
     secrets = {"use_secrets": names_for_agents(stores, owner)}
-    return _InnerBuilder(_InnerClient(http), phone, secrets=secrets)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://localhost", headers=headers, timeout=330
+    ) as http:
+        yield _InnerBuilder(_InnerClient(http), phone, secrets=secrets)
 
 
 class _InnerClient(ApiClient):
