@@ -38,54 +38,11 @@ class Metrics:
         self.request_seconds = Histogram(
             "pocketbuild_http_request_seconds", "Time to the head of the answer.", registry=self.registry
         )
-        self._builds = Gauge(
-            "pocketbuild_builds", "Builds by state and outcome.", ["state", "outcome"], registry=self.registry
-        )
-        self._phones = Gauge("pocketbuild_phones", "Phones by state.", ["state"], registry=self.registry)
-        self._health = {
-            name: Gauge(f"pocketbuild_phone_{name}", what, ["phone"], registry=self.registry)
-            for name, what in _HEALTH.items()
-        }
-        self._oldest = Gauge(
-            "pocketbuild_oldest_queued_seconds", "Age of the oldest build that waits.", registry=self.registry
-        )
-        self._artifact_bytes = Gauge(
-            "pocketbuild_artifact_bytes", "Bytes of all artifacts, each content once.", registry=self.registry
-        )
-        self._stage_seconds = Gauge(
-            "pocketbuild_stage_seconds_mean",
-            "Mean seconds of each stage over the last hundred runs.",
-            ["stage"],
-            registry=self.registry,
-        )
 
     async def scrape(self, stores: Stores, now_s: float) -> bytes:
         """Read the database and give everything in Prometheus' text form."""
-        await stores.database.read(lambda c: self._read(c, stores.settings.care, now_s))
-        return generate_latest(self.registry)
-
-    def _read(self, connection: sa.Connection, care: PhoneCare, now_s: float) -> None:
-        self._builds.clear()
-        for (state, outcome), count in build_store.count_by_state(connection).items():
-            self._builds.labels(state, outcome).set(count)
-        for gauge in (self._phones, *self._health.values()):
-            gauge.clear()
-        for phone in phone_store.list_all(connection):
-            self._phones.labels(standing(phone, care)).inc()
-            for name, value in (phone.health or {}).items():
-                if name in _HEALTH and value is not None:
-                    self._health[name].labels(phone.address).set(value)
-        oldest = connection.execute(
-            sa.select(sa.func.min(builds.c.created_s)).where(builds.c.state == "queued")
-        )
-        since_s = oldest.scalar()
-        self._oldest.set(0 if since_s is None else now_s - since_s)
-        contents = sa.select(artifacts.c.sha256, artifacts.c.size_bytes).distinct().subquery()
-        total = connection.execute(sa.select(sa.func.sum(contents.c.size_bytes))).scalar()
-        self._artifact_bytes.set(float(total or 0))
-        self._stage_seconds.clear()
-        for stage, mean_s in _mean_stage_s(connection):
-            self._stage_seconds.labels(stage).set(mean_s)
+        read = await stores.database.read(lambda c: _read(c, stores.settings.care, now_s))
+        return generate_latest(self.registry) + generate_latest(read)
 
 
 class Measured:
@@ -120,3 +77,42 @@ def _mean_stage_s(connection: sa.Connection) -> Iterator[tuple[str, float]]:
             sums.setdefault(stage, []).append(seconds)
     for stage, values in sums.items():
         yield stage, sum(values) / len(values)
+
+
+def _read(connection: sa.Connection, care: PhoneCare, now_s: float) -> CollectorRegistry:
+    """Give what the database says now; each scrape has gauges of its own, for several come at once."""
+    read = CollectorRegistry()
+    count_of = Gauge(
+        "pocketbuild_builds", "Builds by state and outcome.", ["state", "outcome"], registry=read
+    )
+    for (state, outcome), count in build_store.count_by_state(connection).items():
+        count_of.labels(state, outcome).set(count)
+    phones = Gauge("pocketbuild_phones", "Phones by state.", ["state"], registry=read)
+    health = {
+        name: Gauge(f"pocketbuild_phone_{name}", what, ["phone"], registry=read)
+        for name, what in _HEALTH.items()
+    }
+    for phone in phone_store.list_all(connection):
+        phones.labels(standing(phone, care)).inc()
+        for name, value in (phone.health or {}).items():
+            if name in _HEALTH and value is not None:
+                health[name].labels(phone.address).set(value)
+    waits_s = Gauge("pocketbuild_oldest_queued_seconds", "Age of the oldest build that waits.", registry=read)
+    oldest = connection.execute(sa.select(sa.func.min(builds.c.created_s)).where(builds.c.state == "queued"))
+    since_s = oldest.scalar()
+    waits_s.set(0 if since_s is None else now_s - since_s)
+    artifact_bytes = Gauge(
+        "pocketbuild_artifact_bytes", "Bytes of all artifacts, each content once.", registry=read
+    )
+    contents = sa.select(artifacts.c.sha256, artifacts.c.size_bytes).distinct().subquery()
+    total = connection.execute(sa.select(sa.func.sum(contents.c.size_bytes))).scalar()
+    artifact_bytes.set(float(total or 0))
+    means_s = Gauge(
+        "pocketbuild_stage_seconds_mean",
+        "Mean seconds of each stage over the last hundred runs.",
+        ["stage"],
+        registry=read,
+    )
+    for stage, mean_s in _mean_stage_s(connection):
+        means_s.labels(stage).set(mean_s)
+    return read

@@ -96,6 +96,18 @@ async def test_status_metrics_and_health_tell_of_the_builds(start: Start, projec
         assert 'pocketbuild_phones{state="online"} 1.0' in figures
         assert 'pocketbuild_http_requests_total{method="POST",status="201"} 1.0' in figures
         assert "pocketbuild_stage_seconds_mean" in figures
+        at_once: list[str] = []
+
+        async def scrape() -> None:
+            at_once.append((await running.http.get("/metrics")).text)
+
+        async with anyio.create_task_group() as scrapes:
+            for _ in range(12):
+                scrapes.start_soon(scrape)
+        for seen in at_once:
+            assert 'pocketbuild_builds{outcome="succeeded",state="finished"} 1.0' in seen
+            assert 'pocketbuild_phones{state="online"} 1.0' in seen
+            assert 'pocketbuild_stage_seconds_mean{stage="' in seen
 
 
 @asynccontextmanager
