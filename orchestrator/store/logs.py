@@ -10,10 +10,9 @@ one is whole, and where both are there they hold the same and the plain one is r
 
 import bisect
 import hashlib
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import BufferedReader, FileIO
 from pathlib import Path
 
@@ -21,13 +20,12 @@ import re2
 
 from orchestrator.bell import Bells
 from orchestrator.errors import BadRequest
+from orchestrator.store.line_index import BLOCK_BYTES, LineIndex, LineIndexes
 from orchestrator.store.packed_file import new_name_of, open_unpacked, pack_file, unpack_file, unpacked_bytes
 from orchestrator.store.report_file import read_report_file, write_reports
 
-BLOCK_BYTES = 65_536
 MAX_LINE_BYTES = 64_000
 MAX_PATTERN_CHARS = 1_000
-MAX_CACHED_INDEXES = 64
 _SEARCH_BYTES = 4 * 2**20
 
 
@@ -40,27 +38,13 @@ class LinesOfLog:
     total: int
 
 
-@dataclass(slots=True)
-class _Index:
-    """`before[i]` is the number of newlines before block i."""
-
-    before: list[int] = field(default_factory=lambda: [0])
-    size_bytes: int = 0
-    tail: int = 0
-    ends_open: bool = False
-
-    @property
-    def total(self) -> int:
-        return self.before[-1] + self.tail + self.ends_open
-
-
 class LogBook:
     """All logs of one data folder. Reading is for worker threads; appending is cheap enough for any."""
 
     def __init__(self, folder: Path, bells: Bells) -> None:
         self._folder = folder
         self._bells = bells
-        self._indexes: OrderedDict[str, _Index] = OrderedDict()
+        self._indexes = LineIndexes()
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, run_id: str) -> Path:
@@ -193,7 +177,7 @@ class LogBook:
         for path in self._kept(run_id):
             path.unlink(missing_ok=True)
             new_name_of(path).unlink(missing_ok=True)
-        self._indexes.pop(run_id, None)
+        self._indexes.forget(run_id)
 
     def _kept(self, run_id: str) -> tuple[Path, ...]:
         beside = (self._events_path(run_id), self._reports_path(run_id))
@@ -214,30 +198,8 @@ class LogBook:
             except FileNotFoundError:
                 return Path("/dev/null").open("rb")
 
-    def _index(self, run_id: str) -> _Index:
-        index = self._indexes.pop(run_id, None) or _Index()
-        size = self.size_bytes(run_id)
-        if size != index.size_bytes:
-            index = self._extended(run_id, index)
-        self._indexes[run_id] = index
-        while len(self._indexes) > MAX_CACHED_INDEXES:
-            self._indexes.popitem(last=False)
-        return index
-
-    def _extended(self, run_id: str, old: _Index) -> _Index:
-        before = list(old.before)
-        offset = (len(before) - 1) * BLOCK_BYTES
-        tail, ends_open, size = 0, old.ends_open, offset
-        with self._reading(run_id) as file:
-            file.seek(offset)
-            while block := file.read(BLOCK_BYTES):
-                size += len(block)
-                ends_open = not block.endswith(b"\n")
-                if len(block) == BLOCK_BYTES:
-                    before.append(before[-1] + block.count(b"\n"))
-                else:
-                    tail = block.count(b"\n")
-        return _Index(before, size, tail, ends_open)
+    def _index(self, run_id: str) -> LineIndex:
+        return self._indexes.of(run_id, self.size_bytes(run_id), lambda: self._reading(run_id))
 
 
 class LogWriter:

@@ -1,4 +1,5 @@
 import re
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from orchestrator.bell import Bells
 from orchestrator.errors import BadRequest
-from orchestrator.store.logs import BLOCK_BYTES, LogBook
+from orchestrator.store.line_index import BLOCK_BYTES, LineIndexes
+from orchestrator.store.logs import LogBook
 
 RUN = "b-1-1"
 
@@ -51,6 +53,32 @@ def test_lines_are_found_across_blocks_and_while_the_log_grows(tmp_path: Path) -
             assert list(logs.lines(RUN, done - 3, 3).lines) == lines[max(0, done - 3) : done]
     for first in range(0, 3000, 97):
         assert list(logs.lines(RUN, first, 5).lines) == lines[first : first + 5]
+
+
+def test_a_log_that_is_read_anew_is_found_in_as_it_is_now(tmp_path: Path) -> None:
+    logs = book(tmp_path, b"\n" * (2 * BLOCK_BYTES + 7))
+    assert logs.lines(RUN, 0, 1).total == 2 * BLOCK_BYTES + 7
+    logs.path(RUN).write_bytes(b"a\nb\n")
+    found = logs.lines(RUN, 1, 5)
+    assert (found.lines, found.total) == (("b",), 2)
+    logs.remove(RUN)
+    again = b"x" * (3 * BLOCK_BYTES) + b"\nlast\n"
+    with logs.appending(RUN) as writer:
+        writer.append(0, again)
+    assert logs.lines(RUN, -1, 1).lines == ("last",)
+
+
+def test_an_index_that_was_made_while_its_log_was_removed_is_not_kept() -> None:
+    indexes = LineIndexes()
+    damaged, whole = b"\n" * BLOCK_BYTES, b"x" * BLOCK_BYTES + b"\n"
+
+    def open_late() -> BufferedReader:
+        indexes.forget(RUN)
+        return BufferedReader(BytesIO(damaged))  # type: ignore[arg-type]
+
+    assert indexes.of(RUN, len(damaged), open_late).total == BLOCK_BYTES
+    now = indexes.of(RUN, len(whole), lambda: BufferedReader(BytesIO(whole)))  # type: ignore[arg-type]
+    assert now.total == 1
 
 
 def test_a_line_longer_than_a_block_is_one_line(tmp_path: Path) -> None:
