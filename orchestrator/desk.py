@@ -172,7 +172,7 @@ class FrontDesk:
                 code="secrets_gone",
                 hint="Ask for the build anew, with its secrets and with `force`.",
             )
-        if not self._stores.workspaces.has(build.fingerprint):
+        if not self._stores.workspaces.take(build.fingerprint):
             raise NotFound(f"the workspace of build {build_id} is no longer kept", code="unknown_workspace")
         new = NewBuild(
             identity=build.identity,

@@ -21,7 +21,8 @@ from builder_bridge.workspace.scan import scan
 from builder_bridge.workspace.snapshot import Snapshot
 from orchestrator.engine.resources import Stores
 from orchestrator.errors import BadRequest, Forbidden, TooLarge, Unprocessable
-from orchestrator.store.workspaces import ManifestFile, is_sha256, place_of
+from orchestrator.store.manifest import ManifestFile, is_sha256
+from orchestrator.store.workspaces import place_of
 
 log = structlog.get_logger(__name__)
 _ARCHIVE_HINT = (

@@ -91,9 +91,9 @@ async def sweep(resources: EngineResources, *, dry_run: bool, now_s: float | Non
     contents = await stores.database.read(lambda c: _contents_of_only(c, expired))
     workspaces = await to_thread.run_sync(stores.workspaces.fingerprints)
     needed = await stores.database.read(lambda c: _needed_workspaces(c, expired))
-    idle = [name for name, used_s in workspaces if name not in needed and now_s - used_s > IDLE_S]
+    idle = {name: used_s for name, used_s in workspaces if name not in needed and now_s - used_s > IDLE_S}
     if not dry_run:
-        await _remove(resources, expired, contents, idle)
+        await _remove(resources, expired, contents, idle, now_s)
     blob_bytes = await to_thread.run_sync(
         lambda: stores.workspaces.remove_unused_blobs(IDLE_S, dry_run=dry_run)
     )
@@ -121,7 +121,7 @@ async def _sweep_agents(stores: Stores, *, dry_run: bool, now_s: float) -> dict[
 
 
 async def _remove(
-    resources: EngineResources, expired: list[str], contents: list[str], idle: list[str]
+    resources: EngineResources, expired: list[str], contents: list[str], idle: dict[str, float], now_s: float
 ) -> None:
     stores = resources.stores
     for start in range(0, len(expired), AT_ONCE):
@@ -134,10 +134,13 @@ async def _remove(
     for sha256 in contents:
         if sha256 not in still:
             await stores.artifacts.remove(sha256)
-    for fingerprint in idle:
-        await to_thread.run_sync(stores.workspaces.remove, fingerprint)
+    for fingerprint, used_s in idle.items():
+        if not await to_thread.run_sync(stores.workspaces.remove, fingerprint, used_s):
+            continue  # somebody has taken it since it was chosen
         await stores.artifacts.remove_workspace(fingerprint)
-        await stores.database.run(lambda c, name=fingerprint: owned.forget(c, name))  # type: ignore[misc]
+        await stores.database.run(
+            lambda c, name=fingerprint: owned.forget(c, name, now_s)  # type: ignore[misc]
+        )
     await to_thread.run_sync(stores.workspaces.sweep_incoming, IDLE_S)
 
 

@@ -27,7 +27,7 @@ async def share(stores: Stores, snapshot: Snapshot) -> None:
 
 async def get_shared(stores: Stores, build: BuildRow) -> Snapshot:
     """Give a build's workspace, from another host where this one has not seen it."""
-    if not await to_thread.run_sync(stores.workspaces.has, build.fingerprint):
+    if not await to_thread.run_sync(stores.workspaces.take, build.fingerprint):
         with stores.workspaces.incoming() as folder:
             archive = folder / "workspace.zip"
             await stores.artifacts.get_workspace(build.fingerprint, archive)

@@ -19,8 +19,8 @@ from orchestrator.schema import BuildAccepted, BuildPage, BuildReply, BuildReque
 from orchestrator.secret_intake import take_secrets
 from orchestrator.store import builds as build_store
 from orchestrator.store.builds import Filter
+from orchestrator.store.manifest import ManifestFile
 from orchestrator.store.records import BuildRow, Outcome, Phase
-from orchestrator.store.workspaces import ManifestFile
 from orchestrator.wish import Wish
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])

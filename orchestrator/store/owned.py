@@ -28,6 +28,7 @@ def name_of(connection: sa.Connection, owner: str, fingerprint: str) -> str | No
     return connection.execute(sa.select(workspaces.c.name).where(mine)).scalar()
 
 
-def forget(connection: sa.Connection, fingerprint: str) -> None:
-    """Forget who sent a workspace that is no longer kept."""
-    connection.execute(workspaces.delete().where(workspaces.c.fingerprint == fingerprint))
+def forget(connection: sa.Connection, fingerprint: str, before_s: float) -> None:
+    """Forget who sent a workspace that is no longer kept; who sends it again meanwhile is kept."""
+    old = sa.and_(workspaces.c.fingerprint == fingerprint, workspaces.c.used_s <= before_s)
+    connection.execute(workspaces.delete().where(old))

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -22,22 +22,10 @@ from builder_bridge.workspace.hashes import HashCache
 from builder_bridge.workspace.scan import read_chunks
 from builder_bridge.workspace.snapshot import Snapshot, SnapshotFile, SnapshotLink
 from orchestrator.errors import Conflict, NotFound, Unprocessable
+from orchestrator.store.manifest import ManifestFile, checked
 
-SHA256_HEX = 64
-MAX_NAME_BYTES = 255
-MAX_PATH_BYTES = 2048
-"""What a disk takes of one name, and what is left of its limit on paths below the data folder."""
 HASHES_IDLE_S = 30 * 86_400.0
 """How much longer than anything else the remembered digests of a folder are kept."""
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestFile:
-    """A file of a workspace that is put together from blobs."""
-
-    path: str
-    sha256: str
-    is_executable: bool = False
 
 
 class WorkspaceStore:
@@ -50,6 +38,7 @@ class WorkspaceStore:
         self._hashes = folder / "hashes"
         self._sent = folder / "sent"
         self._saving = threading.Lock()
+        self._leaving = threading.Lock()
         for each in (self._blobs, self._trees, self._incoming, self._hashes, self._sent):
             each.mkdir(parents=True, exist_ok=True)
 
@@ -98,9 +87,8 @@ class WorkspaceStore:
         Raises `WorkspaceFault` where it changes meanwhile.
         """
         tree = self._tree(snapshot.fingerprint)
-        if not tree.exists():
+        if not self.take(snapshot.fingerprint):
             self._take_contents(snapshot)
-        os.utime(tree)
         return replace(snapshot, root=tree / "files")
 
     def _take_contents(self, snapshot: Snapshot) -> None:
@@ -120,7 +108,7 @@ class WorkspaceStore:
         Raises `Unprocessable` for paths that leave the workspace or clash, and `Conflict` that names
         the first content that the owner has not sent.
         """
-        entries = sorted((_checked(file) for file in files), key=lambda file: file.path)
+        entries = sorted((checked(file) for file in files), key=lambda file: file.path)
         seen: set[str] = set()
         found = []
         for file in entries:
@@ -144,11 +132,11 @@ class WorkspaceStore:
     def get(self, fingerprint: str, name: str, place: str) -> Snapshot:
         """Give a kept workspace as a snapshot whose root is its tree here."""
         tree = self._tree(fingerprint)
+        self.take(fingerprint)
         try:
             manifest: Mapping[str, Any] = json.loads((tree / "manifest.json").read_text())
         except FileNotFoundError as fault:
             raise NotFound(f"no workspace {fingerprint} is kept", code="unknown_workspace") from fault
-        os.utime(tree)
         return Snapshot(
             root=tree / "files",
             name=name,
@@ -157,13 +145,32 @@ class WorkspaceStore:
             links=tuple(SnapshotLink(**link) for link in manifest["links"]),
         )
 
-    def has(self, fingerprint: str) -> bool:
-        """Say whether a workspace is kept."""
-        return self._tree(fingerprint).exists()
+    def take(self, fingerprint: str) -> bool:
+        """Keep a workspace from going as an idle one for a build that has yet to be asked for.
 
-    def remove(self, fingerprint: str) -> None:
-        """Forget a workspace; blobs that no other one shares go with `remove_unused_blobs`."""
-        shutil.rmtree(self._tree(fingerprint), ignore_errors=True)
+        Says whether it is kept at all.
+        """
+        with self._leaving:
+            try:
+                os.utime(self._tree(fingerprint))
+            except FileNotFoundError:
+                return False
+            return True
+
+    def remove(self, fingerprint: str, used_s: float | None = None) -> bool:
+        """Forget a workspace, with `used_s` only if nobody has used it since; say whether it went.
+
+        Blobs that no other one shares go with `remove_unused_blobs`.
+        """
+        tree = self._tree(fingerprint)
+        with self.incoming() as folder, self._leaving:
+            try:
+                if used_s is not None and tree.stat().st_mtime != used_s:
+                    return False
+                tree.rename(folder / "tree")
+            except FileNotFoundError:
+                pass
+            return True
 
     def drop_damaged(self, fingerprint: str) -> bool:
         """Forget a workspace, and each of its contents that is not what its name says; say whether any was.
@@ -209,7 +216,7 @@ class WorkspaceStore:
 
     def _plant(self, snapshot: Snapshot) -> None:
         tree = self._tree(snapshot.fingerprint)
-        if tree.exists():
+        if self.take(snapshot.fingerprint):
             return
         with self.incoming() as folder:
             root = folder / "tree"
@@ -270,29 +277,5 @@ def _is_whole(blob: Path) -> bool:
         return False
 
 
-def is_sha256(text: str) -> bool:
-    """Say whether a text is a sha256 in lower-case hexadecimal."""
-    return len(text) == SHA256_HEX and set(text) <= set("0123456789abcdef")
-
-
 def _without_content(file: SnapshotFile) -> dict[str, Any]:
     return {"path": file.path, "size_bytes": file.size_bytes, "sha256": file.sha256, "mode": file.mode}
-
-
-def _checked(file: ManifestFile) -> ManifestFile:
-    path = PurePosixPath(file.path)
-    bad = (
-        path.is_absolute()
-        or not path.parts
-        or ".." in path.parts
-        or "\0" in file.path
-        or "\\" in file.path
-        or str(path) != file.path
-        or max(len(os.fsencode(part)) for part in path.parts) > MAX_NAME_BYTES
-        or len(os.fsencode(file.path)) > MAX_PATH_BYTES
-    )
-    if bad or not is_sha256(file.sha256):
-        raise Unprocessable(
-            f"{file.path!r} is no path inside a workspace, or its sha256 is malformed", code="bad_manifest"
-        )
-    return file

@@ -1,5 +1,6 @@
 """What the service outlives: a disk, an object store or a database that fails for a while."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from obstore.exceptions import BaseError as StoreError
 from sqlalchemy.exc import OperationalError
 from structlog.testing import capture_logs
 
+from builder_bridge.workspace.scan import scan
 from orchestrator.engine.outage import is_outage
 from orchestrator.store.tables import webhooks
 from orchestrator.store.workspaces import WorkspaceStore
@@ -45,6 +47,24 @@ async def test_a_sweep_passes_over_what_goes_away_meanwhile(tmp_path: Path) -> N
     store.sweep_incoming(0)
     assert store.fingerprints() == []
     assert store.remove_unused_blobs(0, dry_run=False) == 0
+
+
+def test_an_idle_workspace_that_somebody_takes_before_it_goes_stays(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.txt").write_text("a")
+    store = WorkspaceStore(tmp_path / "kept")
+    snapshot = store.adopt(scan(source))
+    os.utime(tmp_path / "kept/trees" / snapshot.fingerprint, (1, 1))
+    (chosen,) = store.fingerprints()
+    store.adopt(scan(source))
+    assert not store.remove(*chosen)
+    assert (store.get(chosen[0], "w", "p").root / "a.txt").read_text() == "a"
+    (chosen,) = store.fingerprints()
+    assert store.remove(*chosen)
+    assert not store.take(chosen[0])
+    assert store.fingerprints() == []
+    assert (store.adopt(scan(source)).root / "a.txt").read_text() == "a"
 
 
 async def test_a_sweep_that_fails_does_not_end_the_service(start: Start, projects: Path) -> None:
