@@ -98,7 +98,7 @@ def plan_fold(items: tuple[ConversationItem, ...], *, used_tokens: int, allowed_
     # Each fold takes more away than the one before it, so the first that fits is found by halving.
     first = bisect_left(folds, True, key=lambda fold: sizes.after(fold) <= target)
     best = folds[min(first, len(folds) - 1)]
-    return best if estimate_tokens(apply_fold(items, best)) < estimate_tokens(items) else None
+    return best if estimate_tokens(apply_fold(items, best)) < tokens_of(before) else None
 
 
 class _Sizes:
@@ -189,6 +189,7 @@ def _outline(item: ConversationItem) -> list[str]:
 
 def _line(text: str) -> str:
     head = text[:_LOOKED_AT_CHARS]
-    flat = " ".join(head.split())
+    # A word and the blank before it take two characters at least, so no more words are looked for.
+    flat = " ".join(head.split(None, _OUTLINE_CHARS)[:_OUTLINE_CHARS])
     is_whole = len(head) == len(text) and len(flat) <= _OUTLINE_CHARS
     return flat if is_whole else flat[: _OUTLINE_CHARS - 1] + "…"

@@ -80,6 +80,10 @@ class Toolbox:
         await self._run_together(together, earlier)
 
     async def _run_together(self, calls: list[ToolCall], earlier: Mapping[str, JsonObject]) -> None:
+        if len(calls) < 2:
+            for call in calls:
+                await self._run_one(call, earlier)
+            return
         async with anyio.create_task_group() as tasks:
             for call in calls:
                 tasks.start_soon(self._run_one, call, earlier)

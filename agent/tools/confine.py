@@ -44,8 +44,9 @@ class Workspace:
             raise ToolFault(f"{given}: `..` is not allowed; give a path relative to the workspace's root")
         joined = self._prefix + str(pure) if pure.parts else str(self.root)
         real = os.path.realpath(joined)
+        place = Path(real)
         try:
-            Path(real).stat()
+            place.stat()
         except OSError as fault:
             if fault.errno == errno.ELOOP:
                 raise ToolFault(f"{given} cannot be followed: {fault.strerror}") from fault
@@ -57,7 +58,7 @@ class Workspace:
         for name in names:
             if is_closed(name):
                 raise ToolFault(f"{given} is closed to tools: version control or secrets lie there")
-        return Path(real)
+        return place
 
     def named(self, *given: str) -> dict[str, tuple[str, ...]]:
         """Give by which names paths are known: as they are written, in plain form, and where links lead.

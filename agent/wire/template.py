@@ -24,7 +24,8 @@ _KEYS = (
 )
 """Under which keys providers stream; the string that changes stands under one of them."""
 
-_STRING = re.compile(rb'\s*("(?:[^"\\]|\\.)*")')
+_STRING = re.compile(rb'\s*("(?:[^"\\]|\\.)+")')
+"""A string that is not empty: where one begins empty, as in the line that opens a call, others follow it."""
 _NEVER = b"\n"
 _TRIES = 32
 
@@ -79,9 +80,14 @@ class Template:
 
 def _owners(value: Any, key: str) -> list[JsonObject]:
     """Give all objects inside `value` that have the key."""
-    if isinstance(value, list):
-        return [owner for inner in value for owner in _owners(inner, key)]
-    if not isinstance(value, dict):
-        return []
-    inside = [owner for inner in value.values() for owner in _owners(inner, key)]
-    return [value, *inside] if key in value else inside
+    owners: list[JsonObject] = []
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if type(inner) is dict:
+            if key in inner:
+                owners.append(inner)
+            waiting += inner.values()
+        elif type(inner) is list:
+            waiting += inner
+    return owners
