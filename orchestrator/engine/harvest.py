@@ -96,13 +96,13 @@ async def explain(
 
 async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact) -> BridgeError | None:
     stores = resources.stores
-    if await stores.artifacts.size_bytes(artifact.sha256) is None:
-        scratch = stores.scratch / f"{job.run.id}.{artifact.index}"
+    scratch = stores.scratch / f"{job.run.id}.{artifact.index}"
 
-        async def fetch(port: PhonePort) -> Path:
-            await port.fetch(job.run_id, artifact, scratch)
-            return scratch
+    async def fetch(port: PhonePort) -> Path:
+        await port.fetch(job.run_id, artifact, scratch)
+        return scratch
 
+    while not await _noted(resources, job, artifact):
         try:
             fetched = await handover.with_patience(resources, job, fetch, "fetch")
             if not isinstance(fetched, Path):
@@ -112,11 +112,11 @@ async def _fetch(resources: EngineResources, job: Assignment, artifact: Artifact
             await stores.artifacts.put(scratch, artifact.sha256)
         finally:
             scratch.unlink(missing_ok=True)
-    await _note(resources, job, artifact)
     return None
 
 
-async def _note(resources: EngineResources, job: Assignment, artifact: Artifact) -> None:
+async def _noted(resources: EngineResources, job: Assignment, artifact: Artifact) -> bool:
+    """Note an artifact whose content is in the store; say whether it is there."""
     row = ArtifactRow(
         build_id=job.build.id,
         number=artifact.index,
@@ -127,8 +127,13 @@ async def _note(resources: EngineResources, job: Assignment, artifact: Artifact)
         size_bytes=artifact.size_bytes,
         sha256=artifact.sha256,
     )
-    await resources.stores.database.run(lambda c: build_store.add_artifact(c, row))
+    stores = resources.stores
+    async with stores.artifacts.settling:
+        if await stores.artifacts.size_bytes(artifact.sha256) is None:
+            return False
+        await stores.database.run(lambda c: build_store.add_artifact(c, row))
     log.info("artifact.stored", path=artifact.path, size_bytes=artifact.size_bytes)
+    return True
 
 
 async def _fetch_events(resources: EngineResources, job: Assignment) -> None:
@@ -168,11 +173,12 @@ async def _fetch_reports(resources: EngineResources, job: Assignment, result: Bu
     try:
         await to_thread.run_sync(scratch.write_bytes, junit)
         sha256 = await to_thread.run_sync(sha256_of, scratch)
-        await resources.stores.artifacts.put(scratch, sha256)
+        number = max((artifact.index for artifact in result.artifacts), default=-1) + 1
+        made = Artifact(number, JUNIT_NAME, "junit", len(junit), sha256)
+        while not await _noted(resources, job, made):
+            await resources.stores.artifacts.put(scratch, sha256)
     finally:
         scratch.unlink(missing_ok=True)
-    number = max((artifact.index for artifact in result.artifacts), default=-1) + 1
-    await _note(resources, job, Artifact(number, JUNIT_NAME, "junit", len(junit), sha256))
 
 
 def _given_up(fault: BridgeError | None) -> dict[str, Any]:

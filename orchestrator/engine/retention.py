@@ -130,10 +130,10 @@ async def _remove(
         await DBOS.delete_workflows_async(run_ids)
         for run_id in run_ids:
             await to_thread.run_sync(stores.logs.remove, run_id)
-    still = set(await stores.database.read(_all_contents))
     for sha256 in contents:
-        if sha256 not in still:
-            await stores.artifacts.remove(sha256)
+        async with stores.artifacts.settling:
+            if not await stores.database.read(lambda c, name=sha256: _is_needed(c, name)):  # type: ignore[misc]
+                await stores.artifacts.remove(sha256)
     for fingerprint, used_s in idle.items():
         if not await to_thread.run_sync(stores.workspaces.remove, fingerprint, used_s):
             continue  # somebody has taken it since it was chosen
@@ -164,8 +164,9 @@ def _contents_of_only(connection: sa.Connection, expired: list[str]) -> list[str
     return sorted(sha256 for sha256, makers in holders.items() if makers <= gone)
 
 
-def _all_contents(connection: sa.Connection) -> list[str]:
-    return [row[0] for row in connection.execute(sa.select(artifacts.c.sha256).distinct())]
+def _is_needed(connection: sa.Connection, sha256: str) -> bool:
+    query = sa.select(artifacts.c.sha256).where(artifacts.c.sha256 == sha256).limit(1)
+    return connection.execute(query).first() is not None
 
 
 def _needed_workspaces(connection: sa.Connection, expired: list[str]) -> set[str]:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import anyio
 import obstore
 from anyio import to_thread
 from obstore.exceptions import BaseError
@@ -24,6 +25,8 @@ class ArtifactStore:
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
+        self.settling = anyio.Lock()
+        """Held from the look whether a content is kept, or needed, until that is noted, or it is removed."""
 
     async def put(self, source: Path, sha256: str) -> None:
         """Take the content of a file, unless it is there already."""
