@@ -1,5 +1,7 @@
 """Change files of the workspace so that each change is whole, can be undone, and survives a kill."""
 
+import json
+from base64 import b64decode, b64encode
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -9,7 +11,7 @@ from typing import Any
 from agent.errors import ToolFault
 from agent.message import JsonObject
 from agent.tools.confine import Workspace
-from agent.tools.durable import make_folder, put, sync_folder, unfinished, write
+from agent.tools.durable import make_folder, put, unfinished
 from agent.tools.tool import CallContext
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
@@ -34,11 +36,9 @@ class Edits:
     def __init__(self, workspace: Workspace, folder: Path) -> None:
         self._workspace = workspace
         self._folder = folder
-        numbers = [int(kept.name) for kept in folder.glob("[0-9]*")]
+        numbers = sorted(int(kept.stem) for kept in folder.glob("[0-9]*.json"))
         self._count = max(numbers, default=0)
-        # A process that was killed while it kept a set leaves one without names: it was never made.
-        named = (number for number in sorted(numbers) if (folder / str(number) / "names").is_file())
-        self._names = {number: self._read_names(number) for number in named}
+        self._names = {number: list(self._kept(number)) for number in numbers}
         self._remove_unfinished()
 
     def make(self, changes: list[Change], context: CallContext) -> None:
@@ -65,24 +65,23 @@ class Edits:
                 raise ToolFault(
                     f"{digests['path']} was changed by somebody else; read it before the next edit"
                 )
-            put(path, self._kept(earlier["undo"], digests["path"], "after"))
+            put(path, self._kept(earlier["undo"])[digests["path"]][1])
         return True
 
     def undo(self, context: CallContext) -> list[str]:
         """Take back the latest set of changes that still stands; gives the names of its files."""
         number = context.earlier["undoing"] if context.earlier else self._latest()
-        kept, names = self._folder / str(number), self._names[number]
         if self._is_undone(number):
-            return names
-        for name in names:
-            sides = [self._kept(number, name, side) for side in ("before", "after")]
+            return self._names[number]
+        kept = self._kept(number)
+        for name, sides in kept.items():
             if _read(self._workspace.resolve(name)) not in (sides if context.earlier else sides[1:]):
                 raise ToolFault(f"{name} was changed since; nothing was undone")
         context.note({"undoing": number})
-        for name in names:
-            put(self._workspace.resolve(name), self._kept(number, name, "before"))
-        (kept / "undone").touch()
-        return names
+        for name, (before, _) in kept.items():
+            put(self._workspace.resolve(name), before)
+        self._undone(number).touch()
+        return self._names[number]
 
     def latest_names(self) -> list[str]:
         """Give the names of the files that `undo` would change, none where nothing is left to undo."""
@@ -100,13 +99,16 @@ class Edits:
         return next(kept, None)
 
     def _is_undone(self, number: int) -> bool:
-        return (self._folder / str(number) / "undone").exists()
+        return self._undone(number).exists()
+
+    def _undone(self, number: int) -> Path:
+        return self._folder / f"{number}.undone"
 
     def original(self, path: Path) -> bytes | None:
         """Give the file as it was before this run first changed it; its present bytes if it never did."""
         name = self._workspace.name(path)
         first = next((number for number, names in self._names.items() if name in names), None)
-        return _read(path) if first is None else self._kept(first, name, "before")
+        return _read(path) if first is None else self._kept(first)[name][0]
 
     def changed_paths(self) -> list[Path]:
         """Give the files that this run has changed and that are still there."""
@@ -115,18 +117,19 @@ class Edits:
 
     def _keep(self, changes: list[Change]) -> int:
         self._count += 1
-        folder = self._folder / str(self._count)
-        make_folder(folder, 0o700)
-        for change in changes:
-            for side, data in (("before", change.before), ("after", change.after)):
-                if data is not None:
-                    write(folder / _kept_name(self._workspace.name(change.path), side), data)
-        names = [self._workspace.name(change.path) for change in changes]
-        write(folder / "names.new", "\n".join(names).encode())
-        (folder / "names.new").replace(folder / "names")
-        sync_folder(folder)
-        self._names[self._count] = names
+        sides = {
+            self._workspace.name(change.path): [_packed(change.before), _packed(change.after)]
+            for change in changes
+        }
+        make_folder(self._folder, 0o700)
+        put(self._folder / f"{self._count}.json", json.dumps(sides).encode())
+        self._names[self._count] = list(sides)
         return self._count
+
+    def _kept(self, number: int) -> dict[str, tuple[bytes | None, bytes | None]]:
+        """Give each file of a set by its name, before and after."""
+        sides = json.loads((self._folder / f"{number}.json").read_bytes())
+        return {name: (_unpacked(before), _unpacked(after)) for name, (before, after) in sides.items()}
 
     def _remove_unfinished(self) -> None:
         """Remove what a process that died while it put a file in place left beside the file."""
@@ -134,12 +137,6 @@ class Edits:
             # A folder may be gone, a file, or a link to elsewhere by now: then nothing of ours lies there.
             with suppress(OSError, ToolFault):
                 unfinished(self._workspace.resolve(name)).unlink(missing_ok=True)
-
-    def _read_names(self, number: int) -> list[str]:
-        return (self._folder / str(number) / "names").read_text().split("\n")
-
-    def _kept(self, number: int, name: str, side: str) -> bytes | None:
-        return _read(self._folder / str(number) / _kept_name(name, side))
 
     def _digests(self, change: Change) -> dict[str, Any]:
         return {
@@ -149,8 +146,12 @@ class Edits:
         }
 
 
-def _kept_name(name: str, side: str) -> str:
-    return f"{sha256(name.encode()).hexdigest()[:16]}.{side}"
+def _packed(data: bytes | None) -> str | None:
+    return None if data is None else b64encode(data).decode()
+
+
+def _unpacked(text: str | None) -> bytes | None:
+    return None if text is None else b64decode(text)
 
 
 def _digest(data: bytes | None) -> str | None:

@@ -1,7 +1,9 @@
 """Tools that look at and change the files of the workspace."""
 
+import math
 import os
 import re
+import time
 from collections.abc import Iterator
 from fnmatch import translate
 from operator import attrgetter
@@ -16,6 +18,7 @@ from agent.tools.edits import Change, Edits, read_text, split_lines, to_bytes
 from agent.tools.patch import apply_hunks, parse_patch, paths_of
 from agent.tools.tool import AnyTool, Arguments, CallContext, Effect, Output, Tool
 
+_QUICK_S = 0.005
 _MAX_LISTED = 500
 _MAX_LINE_CHARS = 2_000
 
@@ -89,6 +92,7 @@ class FileTools:
     def __init__(self, workspace: Workspace, edits: Edits) -> None:
         self._workspace = workspace
         self._edits = edits
+        self._listing_s = math.inf
 
     def tools(self) -> tuple[AnyTool, ...]:
         """Give the tools as the loop takes them."""
@@ -118,8 +122,15 @@ class FileTools:
         start = self._workspace.resolve(arguments.path)
         if not start.is_dir():
             raise ToolFault(f"{arguments.path} is no folder of the workspace")
-        # A large tree takes a while, and other runs and builds live in the same loop.
-        return Output(await to_thread.run_sync(self._listed, start, arguments.pattern or "*"))
+        # A large tree takes a while, and other runs and builds live in the same loop; a small one is
+        # listed sooner than a thread has woken.
+        began_s = time.monotonic()
+        if self._listing_s < _QUICK_S:
+            text = self._listed(start, arguments.pattern or "*")
+        else:
+            text = await to_thread.run_sync(self._listed, start, arguments.pattern or "*")
+        self._listing_s = time.monotonic() - began_s
+        return Output(text)
 
     def _listed(self, start: Path, pattern: str) -> str:
         fits = re.compile(translate(pattern)).match

@@ -8,6 +8,7 @@ import pytest
 from agent.errors import ToolFault
 from agent.message import JsonObject, ToolCall
 from agent.tools.confine import Workspace
+from agent.tools.durable import unfinished
 from agent.tools.edits import Edits
 from agent.tools.files import FileTools
 from agent.tools.tool import CallContext, Output
@@ -118,9 +119,9 @@ async def test_a_link_that_leads_to_itself_is_refused(desk: Desk) -> None:
 async def test_what_a_killed_process_had_only_half_kept_is_no_change(desk: Desk) -> None:
     path = desk.write("a.txt", "one\n")
     await desk.call("edit_file", path="a.txt", old="one", new="two")
-    half_kept = desk.root.parent / "run/edits/2"
-    half_kept.mkdir()
-    again = Edits(Workspace(desk.root), half_kept.parent)
+    folder = desk.root.parent / "run/edits"
+    unfinished(folder / "2.json").write_bytes(b'{"a.txt": ["b25l')
+    again = Edits(Workspace(desk.root), folder)
     assert (again.original(path), again.changed_paths()) == (b"one\n", [path])
     desk.tools = {tool.name: tool for tool in FileTools(Workspace(desk.root), again).tools()}
     await desk.call("edit_file", path="a.txt", old="two", new="three")
