@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from builder_bridge.secret import Secret, Secrets
+from orchestrator.store.packed_file import sync_folder
 
 _KEY_NAME = "seal.key"
 _KEY_BYTES = 32
@@ -96,8 +97,4 @@ class SecretStore:
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync_folder(self._folder)
